@@ -28,7 +28,7 @@ use crate::{
     indexing::{RequiredRows, RowIndexer, indexed_bytes},
     snapshot::{SegmentView, TableView},
     storage::{
-        rows::RowReader,
+        rows::{RowReader, RowVisitor},
         store::{RowVersion, StoredBytes},
     },
     write::{RowColumns, computed, distributed, prepare_change},
@@ -241,7 +241,7 @@ impl RowReader for OwnRows {
         }
     }
 
-    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
+    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
         let mut own = self.own.range(from.to_vec()..).peekable();
         let mut continues = true;
         self.below.scan(from, &mut |key, row| {

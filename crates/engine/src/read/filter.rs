@@ -4,10 +4,7 @@
 //! therefore true for NULL, and NOT is the complement of what it negates, rows with NULL
 //! included.
 
-use std::{
-    cmp::Ordering,
-    ops::Bound::{self, Included, Unbounded},
-};
+use std::ops::Bound::{self, Included, Unbounded};
 
 use remora_index::{
     DocSet, TextOrder,
@@ -104,6 +101,21 @@ impl CompiledFilter {
         }
     }
 
+    /// Whether no row satisfies the condition, as its form tells.
+    pub fn is_never(&self) -> bool {
+        match self {
+            Self::Never => true,
+            Self::Column { predicate, .. } | Self::Keyed { predicate, .. } => match predicate {
+                Predicate::OrdinalIn(values) => values.is_empty(),
+                Predicate::BytesIn(values) => values.is_empty(),
+                _ => false,
+            },
+            Self::All(parts) => parts.iter().any(Self::is_never),
+            Self::Any(parts) => parts.iter().all(Self::is_never),
+            _ => false,
+        }
+    }
+
     /// Whether the condition is exactly the AND of its [`CompiledFilter::conjuncts`].
     pub fn is_of_conjuncts(&self) -> bool {
         match self {
@@ -111,23 +123,6 @@ impl CompiledFilter {
             Self::All(parts) => parts.iter().all(Self::is_of_conjuncts),
             _ => false,
         }
-    }
-
-    /// Bounds of columns implied by an OR: each alternative has bounds on the column, and these include all of
-    /// them.
-    pub fn bounding_ranges(&self) -> Vec<(u32, Predicate)> {
-        let of_each = |parts: &[Self]| {
-            let (first, rest) = parts.split_first()?;
-            first.conjuncts().into_iter().find_map(|it| {
-                let widest = rest.iter().try_fold(ordinal_range(&it)?, |(low, high), part| {
-                    let conjuncts = part.conjuncts().into_iter().filter(|other| other.id == it.id);
-                    let (from, to) = conjuncts.filter_map(|other| ordinal_range(&other)).next()?;
-                    Some((wider(low, from, Ordering::is_lt), wider(high, to, Ordering::is_gt)))
-                });
-                widest.map(|(low, high)| (it.id, Predicate::OrdinalRange(low, high)))
-            })
-        };
-        self.alternatives().into_iter().filter_map(of_each).collect()
     }
 
     /// The ORs among its conjuncts, each as the list of its alternatives.
@@ -387,34 +382,6 @@ fn only_value(predicate: &Predicate) -> Option<OwnedCell> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-/// The range of numbers that a conjunct describes.
-fn ordinal_range(conjunct: &Conjunct<'_>) -> Option<(Bound<u64>, Bound<u64>)> {
-    match (conjunct.order, conjunct.predicate) {
-        (None, Predicate::OrdinalRange(low, high)) => Some((*low, *high)),
-        _ => None,
-    }
-}
-
-/// The wider of two bounds on one side; `is_further` says which direction is wider.
-fn wider(one: Bound<u64>, other: Bound<u64>, is_further: fn(Ordering) -> bool) -> Bound<u64> {
-    let value = |bound: &Bound<u64>| match bound {
-        Included(value) | Bound::Excluded(value) => Some(*value),
-        Unbounded => None,
-    };
-    match (value(&one), value(&other)) {
-        (None, _) | (_, None) => Unbounded,
-        (Some(mine), Some(theirs)) if mine == theirs => {
-            if matches!(one, Included(_)) {
-                one
-            } else {
-                other
-            }
-        }
-        (Some(mine), Some(theirs)) if is_further(mine.cmp(&theirs)) => one,
-        _ => other,
     }
 }
 

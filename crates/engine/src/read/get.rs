@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use remora_index::BloomCounts;
 
 use super::{
+    adjacent,
     source::{ColumnSource, sources, wanted},
     texts::without_row,
 };
@@ -151,13 +152,10 @@ pub(super) fn read(
 ) -> Result<()> {
     if sources.iter().any(ColumnSource::is_row) {
         let mut row = super::texts::row(view, (&segment.segment, doc), key, &wanted(sources))?;
-        if sources.iter().map(ColumnSource::position).eq(0..row.len()) {
-            values.append(&mut row);
-            return Ok(());
+        match sources.iter().map(ColumnSource::position).eq(0..row.len()) {
+            true => values.append(&mut row),
+            false => values.extend(adjacent::values(&mut row, sources)),
         }
-        let value =
-            |source: &ColumnSource| row.get(source.position()).cloned().unwrap_or(Value::Null);
-        values.extend(sources.iter().map(value));
         return Ok(());
     }
     for source in sources {

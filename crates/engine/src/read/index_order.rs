@@ -14,7 +14,8 @@ use remora_index::segment::{IndexPart, IndexSpec, SegmentIndex};
 
 use super::{
     docs::Docs,
-    filter::{CompiledFilter, Conjunct, Equality},
+    filter::{CompiledFilter, Equality},
+    index_hull::{IndexHull, common},
     index_ranges::ConditionRanges,
     literal::OwnedCell,
     live_walk::LiveWalk,
@@ -45,6 +46,8 @@ struct OrderedIndex {
     prefix: Vec<OwnedCell>,
     /// The bounds of the next column.
     bounds: Option<(Bound<OwnedCell>, Bound<OwnedCell>)>,
+    /// Where the rows of a condition with OR are.
+    hull: Option<IndexHull>,
     /// Whether all rows within these are selected.
     is_all: bool,
     /// Whether the index is walked backwards.
@@ -161,7 +164,9 @@ impl IndexOrder {
     /// How the index narrows the rows to walk; `None` if it walks all.
     pub fn found_by(&self) -> Option<FoundBy> {
         let along = self.along.first()?;
-        let (columns, is_bounded) = (along.prefix.len(), along.bounds.is_some());
+        let is_narrower = along.hull.as_ref().is_some_and(IndexHull::restricts_more);
+        let is_bounded = along.bounds.is_some() || is_narrower;
+        let columns = along.prefix.len();
         let is_part = columns > 0 || is_bounded;
         is_part.then_some(FoundBy {
             index: along.index,
@@ -229,8 +234,17 @@ impl OrderedIndex {
                     true => Ties::Walked,
                     false => Ties::Sorted { parts, descending },
                 };
-                let (bounds, is_all, ranges) = (None, true, OnceCell::new());
-                return Some(Self { index, spec, prefix, bounds, is_all, reversed, ties, ranges });
+                return Some(Self {
+                    index,
+                    spec,
+                    prefix,
+                    bounds: None,
+                    hull: None,
+                    is_all: true,
+                    reversed,
+                    ties,
+                    ranges: OnceCell::new(),
+                });
             }
             prefix.pop()?;
         }
@@ -268,19 +282,11 @@ impl OrderedIndex {
 
     /// Sets the bounds of the walk by a condition.
     fn ask(&mut self, condition: &CompiledFilter) {
-        // A page behind a row is an OR (less, or equal and greater by another column), whose bounding range is a bound.
-        let bounding_ranges = condition.bounding_ranges();
-        let bounding_ranges = bounding_ranges.iter().map(|(id, predicate)| Conjunct {
-            id: *id,
-            order: None,
-            predicate,
-        });
-        let mut conjuncts = condition.conjuncts();
-        conjuncts.extend(bounding_ranges);
-        let asked = ConditionRanges::new(self.index, self.spec.clone(), &conjuncts);
+        let asked = ConditionRanges::new(self.index, self.spec.clone(), &condition.conjuncts());
         let asked = asked.filter(|asked| asked.is_of_values(self.prefix.len()));
         self.is_all = asked.as_ref().is_some_and(|it| it.is_equivalent(condition));
         self.bounds = asked.and_then(ConditionRanges::bounds);
+        self.hull = IndexHull::of(self.index, &self.spec, condition);
     }
 
     /// The next documents of the walk in the order of the request, about `count` and at most `most`. `None` if
@@ -342,7 +348,11 @@ impl OrderedIndex {
             Some((low, high)) => (low.as_ref(), high.as_ref()),
             None => (Bound::Unbounded, Bound::Unbounded),
         };
-        index.range(&prefix, low.map(OwnedCell::as_cell), high.map(OwnedCell::as_cell))
+        let range = index.range(&prefix, low.map(OwnedCell::as_cell), high.map(OwnedCell::as_cell));
+        match &self.hull {
+            Some(hull) => common(&range, &hull.range(index)),
+            None => range,
+        }
     }
 
     /// The range of rows with the prefix behind `after`; `None` if they are not contiguous.

@@ -247,7 +247,7 @@ impl ConditionRanges {
     }
 
     /// The columns that it constrains.
-    fn columns(&self) -> impl Iterator<Item = &IndexPart> {
+    pub fn columns(&self) -> impl Iterator<Item = &IndexPart> {
         let parts = self.values.len() + usize::from(self.bounds.is_some());
         self.spec.parts.iter().take(parts)
     }
@@ -264,7 +264,7 @@ impl ConditionRanges {
     }
 
     /// The number of searches: combinations of the leading columns' values.
-    fn searches(&self) -> usize {
+    pub fn searches(&self) -> usize {
         self.values.iter().fold(1, |all: usize, of| all.saturating_mul(of.len()))
     }
 

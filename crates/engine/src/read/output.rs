@@ -1,6 +1,7 @@
 //! The output for each row of a page: key, fields, snippet, score.
 
 use super::{
+    adjacent,
     columns::{names, position},
     expression::Expression,
     get,
@@ -62,6 +63,11 @@ impl<'p> Output<'p> {
         let is_column = |source: &ColumnSource| matches!(source, ColumnSource::Column { .. });
         let reads_keys =
             self.has_keys || self.highlighter.is_some() || !sources.iter().all(is_column);
+        let walked = match self.highlighter {
+            Some(_) => Vec::new(),
+            None => adjacent::walked(view, places, &sources, (PAGE_BYTES, unless))?,
+        };
+        let mut walked = walked.into_iter();
         let mut key = Vec::new();
         let mut bytes = 0;
         let hit = |place: &DocumentAddress| {
@@ -81,7 +87,10 @@ impl<'p> Output<'p> {
             if !self.fields.is_empty() || self.highlighter.is_some() {
                 refuse_above(PAGE_BYTES, bytes)?;
                 let segment = &view.segments[place.segment];
-                get::read(view, segment, place.doc, &key, &sources, &mut hit.fields)?;
+                match walked.next() {
+                    Some(row) => hit.fields = row,
+                    None => get::read(view, segment, place.doc, &key, &sources, &mut hit.fields)?,
+                }
                 if let Some(highlighter) = &self.highlighter {
                     let at = (&*segment.segment, place.doc);
                     let row = texts::row(view, at, &key, &|_| true)?;

@@ -102,7 +102,7 @@ impl ViewScan {
         let ScanRequest { table, text, filter, scores, indexes, .. } = request;
         let selection = Selection { table, text, filter, fuzzy: None, indexes };
         let every = selection.text.is_none() && selection.filter.is_none();
-        let from_rows = sources.iter().any(|source| matches!(source, ColumnSource::Row { .. }));
+        let from_rows = sources.iter().any(ColumnSource::is_row);
         let best = ScanBest::new(&view.schema, request.best.as_ref());
         let (way, rows) = if every && from_rows && scores.is_empty() && best.is_none() {
             (ScanMethod::Rows(RowWalk::new(&view)?), view.live_count())
@@ -129,16 +129,26 @@ impl ViewScan {
         let sources = sources(&view.schema, &request.columns)?;
         let ScanRequest { table, text, filter, limit, indexes, .. } = request;
         let selection = Selection { table, text, filter, fuzzy: None, indexes };
-        let plan = Plan::new(&view, &selection, unless)?;
         let wanted = limit.unwrap_or(u64::MAX);
+        let every = selection.text.is_none() && selection.filter.is_none();
+        let from_rows = sources.iter().any(ColumnSource::is_row);
+        let (batch_rows, batch_bytes) =
+            (request.batch_rows.max(1), byte_limit(request.batch_bytes));
+        // The row store may have many rows that are none of the table's.
+        if every && from_rows && view.schema.required.is_none() {
+            let rows = view.live_count().min(wanted);
+            if rows > most {
+                return Ok(None);
+            }
+            let way = ScanMethod::Rows(RowWalk::new(&view)?);
+            return Ok(Some(Self { view, sources, way, batch_rows, batch_bytes, rows }));
+        }
+        let plan = Plan::new(&view, &selection, unless)?;
         let Some(docs) = plan.run_few(&view, most, wanted)? else { return Ok(None) };
         let rows = count_live(&docs, &view.segments).min(wanted);
-        let from_rows = sources.iter().any(|source| matches!(source, ColumnSource::Row { .. }));
         let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
         let walk = SegmentWalk::new(docs, Vec::new(), request.in_key_order, chunk);
         let way = ScanMethod::Segments(walk);
-        let (batch_rows, batch_bytes) =
-            (request.batch_rows.max(1), byte_limit(request.batch_bytes));
         Ok(Some(Self { view, sources, way, batch_rows, batch_bytes, rows }))
     }
 
@@ -570,13 +580,17 @@ fn gather_behind_key(
 /// Iterates over the row store.
 struct RowWalk {
     required: RequiredRows,
+    /// The columns that decide whether a row is one of the table's.
+    conditions: Vec<usize>,
     /// The next key to read.
     from: Vec<u8>,
 }
 
 impl RowWalk {
     fn new(view: &TableView) -> Result<Self> {
-        Ok(Self { required: RequiredRows::of(&view.schema)?, from: Vec::new() })
+        let required = RequiredRows::of(&view.schema)?;
+        let conditions = required.columns();
+        Ok(Self { required, conditions, from: Vec::new() })
     }
 
     fn read(
@@ -585,9 +599,11 @@ impl RowWalk {
         sources: &[ColumnSource],
         batch: &mut Batch,
     ) -> Result<()> {
-        let Self { required, from } = self;
+        let Self { required, conditions, from } = self;
         let start = std::mem::take(from);
-        view.rows.scan(&start, &mut |key, row| {
+        let of_sources = wanted(sources);
+        let wanted = |place: usize| of_sources(place) || conditions.contains(&place);
+        view.rows.scan_columns(&start, &wanted, &mut |key, row| {
             if !required.accept(&row) {
                 return Ok(true);
             }

@@ -206,6 +206,11 @@ impl Plan {
     /// evaluated on any. Of a text condition those are examined that also satisfy the condition on columns. Without
     /// conditions `wanted` rows are enough.
     pub fn run_few(&self, view: &TableView, most: u64, wanted: u64) -> Result<Option<Vec<Docs>>> {
+        // A join whose keys are all NULL looks for none.
+        if self.condition.as_ref().is_some_and(CompiledFilter::is_never) {
+            let none = view.segments.iter().map(|_| Docs::Some(DocSet::empty()));
+            return Ok(Some(none.collect()));
+        }
         if let Some(expression) = &self.expression {
             return self.few_by_text(view, expression, most);
         }

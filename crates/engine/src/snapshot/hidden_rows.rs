@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use crate::{
     Result, Row,
     storage::{
-        rows::RowReader,
+        rows::{RowReader, RowVisitor},
         store::{RowVersion, StoredBytes},
     },
 };
@@ -37,8 +37,17 @@ impl RowReader for HiddenRows {
         if self.hidden.contains(key) { Ok(None) } else { self.rows.stored(key) }
     }
 
-    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
-        self.rows.scan(from, &mut |key, row| {
+    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
+        self.scan_columns(from, &|_| true, visit)
+    }
+
+    fn scan_columns(
+        &self,
+        from: &[u8],
+        wanted: &dyn Fn(usize) -> bool,
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<()> {
+        self.rows.scan_columns(from, wanted, &mut |key, row| {
             if self.hidden.contains(key) { Ok(true) } else { visit(key, row) }
         })
     }

@@ -6,7 +6,7 @@ use super::TableView;
 use crate::{
     Result, Row,
     storage::{
-        rows::RowReader,
+        rows::{RowReader, RowVisitor},
         store::{RowVersion, StoredBytes},
     },
 };
@@ -61,7 +61,7 @@ impl RowReader for UnitedRows {
         self.owner(key).map_or(Ok(None), |part| part.rows.stored(key))
     }
 
-    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
+    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
         let ahead = |part| Ahead { part, next: Some(from.to_vec()), rows: VecDeque::new() };
         let mut all: Vec<Ahead<'_>> = self.parts.iter().map(ahead).collect();
         loop {

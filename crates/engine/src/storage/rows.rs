@@ -43,8 +43,20 @@ pub(crate) trait RowReader: Send + Sync {
     /// The encoded row with this encoded key.
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>>;
     /// Calls `visit(encoded key, row)` in key order, starting at `from` (included), until it returns false.
-    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()>;
+    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()>;
+    /// As [`Self::scan`], but values of columns at unwanted places may be NULL.
+    fn scan_columns(
+        &self,
+        from: &[u8],
+        _wanted: &dyn Fn(usize) -> bool,
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<()> {
+        self.scan(from, visit)
+    }
 }
+
+/// Called with an encoded key and its row; returns whether to continue.
+pub(crate) type RowVisitor<'v> = dyn FnMut(&[u8], Row) -> Result<bool> + 'v;
 
 /// Called with a JSON document, or with `None` for another value.
 pub(crate) type JsonVisitor<'v> = dyn FnMut(Option<&str>) + 'v;
@@ -109,10 +121,20 @@ impl RowReader for StoredRows {
         self.snapshot.get(self.keyspace, key).map_err(|error| self.damaged(error))
     }
 
-    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
+    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
+        self.scan_columns(from, &|_| true, visit)
+    }
+
+    fn scan_columns(
+        &self,
+        from: &[u8],
+        wanted: &dyn Fn(usize) -> bool,
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<()> {
         let mut ended_by = None;
         let scanned = self.snapshot.scan(self.keyspace, from, &mut |key, bytes| {
-            let row = self.format.decode(bytes).map_err(|error| self.damaged_row(error, key));
+            let row = self.format.decode_columns(bytes, wanted);
+            let row = row.map_err(|error| self.damaged_row(error, key));
             row.and_then(|row| visit(key, row)).or_else(|error| {
                 ended_by = Some(error);
                 Ok(false)
@@ -176,10 +198,19 @@ impl RowReader for OverlaidRows {
         }
     }
 
-    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
+    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
+        self.scan_columns(from, &|_| true, visit)
+    }
+
+    fn scan_columns(
+        &self,
+        from: &[u8],
+        wanted: &dyn Fn(usize) -> bool,
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<()> {
         let mut staged = StagedScan::new(self, from);
         let mut continues = true;
-        self.below.scan(from, &mut |key, row| {
+        self.below.scan_columns(from, wanted, &mut |key, row| {
             continues = staged.pass(Some(key), visit)?;
             if continues {
                 continues = match staged.is_first(key)? {
@@ -238,11 +269,7 @@ impl<'s> StagedScan<'s> {
     }
 
     /// Visits the staged rows before `end` (`None`: all); returns whether to continue.
-    fn pass(
-        &mut self,
-        end: Option<&[u8]>,
-        visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>,
-    ) -> Result<bool> {
+    fn pass(&mut self, end: Option<&[u8]>, visit: &mut RowVisitor<'_>) -> Result<bool> {
         loop {
             self.read_ahead()?;
             let Some((key, _)) = self.ahead.front() else { return Ok(true) };
@@ -260,7 +287,7 @@ impl<'s> StagedScan<'s> {
         Ok(self.ahead.front().is_some_and(|(staged, _)| staged == key))
     }
 
-    fn visit_first(&mut self, visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<bool> {
+    fn visit_first(&mut self, visit: &mut RowVisitor<'_>) -> Result<bool> {
         match self.ahead.pop_front() {
             Some((key, Some(row))) => visit(&key, row),
             _ => Ok(true),

@@ -12,7 +12,7 @@ use crate::{
     schema::Synonyms,
     snapshot::{SegmentView, TableView, UsageCounters},
     storage::{
-        rows::RowReader,
+        rows::{RowReader, RowVisitor},
         store::{RowVersion, StoredBytes},
     },
 };
@@ -134,7 +134,7 @@ impl RowReader for NoRows {
         Ok(None)
     }
 
-    fn scan(&self, _: &[u8], _: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
+    fn scan(&self, _: &[u8], _: &mut RowVisitor<'_>) -> Result<()> {
         Ok(())
     }
 }

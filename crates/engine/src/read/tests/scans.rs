@@ -10,7 +10,7 @@ use super::{
     table::{BM25, moment, schema, view},
 };
 use crate::{
-    KeyValues, Row, ScanRequest, TextQuery, Value,
+    Filter, KeyValues, Row, ScanRequest, TextQuery, Value,
     read::{
         get::{get, get_many},
         scan::{Scan, ViewScan},
@@ -21,7 +21,10 @@ use crate::{
 /// The rows that a scan gives, and whether each batch keeps to its size.
 fn rows_of(view: &Arc<TableView>, request: ScanRequest) -> Vec<Row> {
     let most = request.batch_rows.max(1);
-    let scan = ViewScan::new(Arc::clone(view), request, BM25, moment()).unwrap();
+    read_all(ViewScan::new(Arc::clone(view), request, BM25, moment()).unwrap(), most)
+}
+
+fn read_all(scan: ViewScan, most: usize) -> Vec<Row> {
     let scan = Scan::from(scan);
     let announced = scan.rows();
     let mut rows = Vec::new();
@@ -65,7 +68,14 @@ fn check_scan(view: &Arc<TableView>, rows: &[Row], request: &ScanRequest) {
         with_key.columns.iter().map(|&column| row[column].clone()).collect()
     };
     let expected: Vec<Row> = expected.iter().map(project).collect();
-    let mut found = rows_of(view, with_key.clone());
+    let few = ViewScan::few(Arc::clone(view), with_key.clone(), u64::MAX, moment().1).unwrap();
+    let most = request.batch_rows.max(1);
+    for found in [rows_of(view, with_key.clone()), read_all(few.unwrap(), most)] {
+        check_rows(found, &expected, request);
+    }
+}
+
+fn check_rows(mut found: Vec<Row>, expected: &[Row], request: &ScanRequest) {
     let limit = request.limit.map_or(usize::MAX, |limit| limit as usize);
     if request.in_key_order {
         assert_eq!(found, expected[..limit.min(expected.len())], "{request:?}");
@@ -147,6 +157,30 @@ proptest! {
                     prop_assert!((score - expected).abs() < 1e-9, "{score} {expected} {query:?}");
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn a_scan_of_few_rows_looks_at_no_more() {
+    let mut random = Random::new(7);
+    let rows = random.rows(100);
+    let view = Arc::new(view(schema(false), random.spread(&rows, 3)));
+    let few = |filter: Option<Filter>, columns: Vec<usize>, most| {
+        let request = ScanRequest { filter, columns, batch_rows: 1_000, ..ScanRequest::default() };
+        let scan = ViewScan::few(Arc::clone(&view), request, most, moment().1).unwrap()?;
+        Some(read_all(scan, 1_000).len())
+    };
+    for columns in [vec![0], vec![0, super::table::BODY]] {
+        assert_eq!(few(None, columns.clone(), 99), None);
+        // Deleted documents are looked at too, but in the row store.
+        assert_eq!(few(None, columns.clone(), 10_000), Some(100));
+        // No row has one of no values, and none is looked at.
+        for name in ["id", "number", "category"] {
+            let none = || Filter::In(name.to_owned(), Vec::new());
+            assert_eq!(few(Some(none()), columns.clone(), 0), Some(0), "{name}");
+            let nobody = Filter::And(vec![none(), Filter::IsNull("number".to_owned())]);
+            assert_eq!(few(Some(nobody), columns.clone(), 0), Some(0), "{name}");
         }
     }
 }

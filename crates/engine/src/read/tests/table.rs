@@ -12,7 +12,7 @@ use crate::{
     schema::Synonyms,
     snapshot::{SegmentView, TableView},
     storage::{
-        rows::RowReader,
+        rows::{RowReader, RowVisitor},
         store::{RowVersion, StoredBytes},
     },
 };
@@ -90,7 +90,7 @@ impl RowReader for Rows {
         Err(Error::Io("no row is stored here".to_owned()))
     }
 
-    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
+    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
         for (key, row) in self.0.range(from.to_vec()..) {
             if !visit(key, row.clone())? {
                 break;

@@ -184,7 +184,7 @@ impl Fixture {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
         let source = Arc::new(source);
         let analyzed = shapes::analyze(&mut self.session, &source, &[]);
-        self.runtime.block_on(analyzed).unwrap().unwrap()
+        self.runtime.block_on(analyzed).unwrap().unwrap_or_else(|| panic!("{text} has no plan"))
     }
 
     /// Answers by a shape; `None` if the statement has none.

@@ -13,21 +13,18 @@ use datafusion::{
     common::{ScalarValue, exec_err},
     error::Result as PlanResult,
 };
-use remora_engine::{Filter, SortKey};
+use remora_engine::Filter;
 use rustc_hash::FxHashMap;
 
 use super::{
     expressions::{all_evaluated, of_columns},
     planned_run::{PlannedRun, SLICE, value_of},
-    read::PlanReader,
+    read::{MANY_ROWS, PlanReader},
     steps::BatchStep,
     subquery_columns::SubqueryColumns,
-    tree::{PlanNode, RowSource},
+    tree::PlanNode,
 };
 use crate::blocking::run_blocking;
-
-/// If more rows than this match, the first rows in an order are read by an index of that order.
-const MANY_ROWS: u64 = 64;
 
 /// A correlated subquery of a plan.
 pub(super) struct CorrelatedPlan {
@@ -36,8 +33,6 @@ pub(super) struct CorrelatedPlan {
     pub is_exists: bool,
     /// The slots that the outer row's values are bound to.
     pub slots: Range<usize>,
-    /// Its ORDER BY and LIMIT, if it reads one scan and the engine has the order.
-    pub order: Option<(Vec<SortKey>, usize)>,
 }
 
 impl SubqueryColumns {
@@ -153,30 +148,13 @@ impl<'a> SubqueryRun<'a> {
     fn rows(&self) -> PlanResult<Option<RecordBatch>> {
         let (asked, part) = (&self.asked, &self.query.part);
         let mut reading = PlanReader::new(asked, &part.of, asked.most(), None)?;
-        let (Some((order, count)), RowSource::Scan(scan)) = (&self.query.order, &part.of) else {
-            if reading.fewest() > MANY_ROWS
-                && let Some((batch, done)) = asked.at_ends(part)?
-            {
-                return asked.rest_of(part, batch, done);
-            }
-            return reading.part(part);
-        };
-        if reading.fewest() <= MANY_ROWS {
-            return reading.part(part);
+        if part.first.is_none()
+            && reading.fewest() > MANY_ROWS
+            && let Some((batch, done)) = asked.at_ends(part)?
+        {
+            return asked.rest_of(part, batch, done);
         }
-        let Some(read) = asked.plan.reads.get(*scan) else { return Ok(None) };
-        let condition = asked.condition(*scan, asked.filter(*scan));
-        let page = (order.as_slice(), *count);
-        let first = read.scan.first_along(&asked.reader, condition, page, &asked.zone)?;
-        let Some(first) = first else { return reading.part(part) };
-        let is_all = first.num_rows() < *count;
-        let made =
-            PlanReader::new(asked, &part.of, asked.most(), Some((*scan, first)))?.part(part)?;
-        match made {
-            Some(made) if is_all || made.num_rows() >= *count => Ok(Some(made)),
-            // Conditions above the scan removed some of the first rows.
-            _ => reading.part(part),
-        }
+        reading.part(part)
     }
 }
 
@@ -188,8 +166,17 @@ impl PlannedRun {
         batch: RecordBatch,
         done: usize,
     ) -> PlanResult<Option<RecordBatch>> {
+        self.through(part.steps.get(done..).unwrap_or_default(), batch)
+    }
+
+    /// Applies steps; `None` if that exceeds the limits of this run.
+    pub(super) fn through(
+        &self,
+        steps: &[BatchStep],
+        batch: RecordBatch,
+    ) -> PlanResult<Option<RecordBatch>> {
         let mut batch = batch;
-        for step in part.steps.iter().skip(done) {
+        for step in steps {
             let Some(made) = self.apply(step, &batch)? else { return Ok(None) };
             batch = made;
         }

@@ -1,15 +1,9 @@
 //! The literals that are parameters of a cached plan's expressions: `HAVING COUNT(*) > 5`, `LOWER(name) = 'x'`, `NOW() -
 //! INTERVAL 7 DAY`. The plan was made for their kinds, not for their values.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    ops::ControlFlow,
-};
+use std::collections::{BTreeSet, HashMap};
 
-use datafusion::{
-    common::ScalarValue,
-    sql::sqlparser::ast::{Expr, Query, Select, SelectItem, Visitor},
-};
+use datafusion::common::ScalarValue;
 use remora_mysql::TokenKind;
 
 use super::super::{
@@ -19,7 +13,6 @@ use super::super::{
 };
 use crate::{
     meaning::{RunLiteral, RunLiteralValue},
-    parse::Visit,
     plan::RunConstant,
 };
 
@@ -46,16 +39,14 @@ pub(super) struct PlanLiterals {
 }
 
 impl PlanLiterals {
-    /// The literals of a query that may be parameters: those that the engine does not get, outside of select items
-    /// that are named by their texts.
+    /// The literals of a statement that may be parameters: those that the engine does not get, and that are not at the
+    /// `fixed` positions, where they decide the name of a column.
     pub(super) fn of(
-        query: &Query,
         parameterized: &ParameterizedText,
         constants: &Constants<'_>,
         taken: &[LiteralGroup],
+        fixed: &BTreeSet<usize>,
     ) -> Self {
-        let mut unnamed = UnnamedItems::default();
-        let _ = query.visit(&mut unnamed);
         let mut this = Self::default();
         let left = (0..parameterized.ends.len()).filter(|group| !taken.contains(group));
         let left: Vec<LiteralGroup> = left.collect();
@@ -66,7 +57,7 @@ impl PlanLiterals {
             let Some(value) = value_of(group, constants) else { continue };
             // Expressions with equal texts may have become one, which those with other literals would not.
             let is_only = times.get(&value.to_lowercase()) == Some(&1);
-            if is_only && !unnamed.places.contains(&place) {
+            if is_only && !fixed.contains(&place) {
                 this.groups.push((group, kind_of(&value)));
                 this.candidates.push(RunLiteral { place, value });
             }
@@ -170,39 +161,5 @@ fn place_of(literal: &Literal) -> usize {
         // That of a parameter is the end of its mark.
         LiteralKind::Parameter => literal.end.saturating_sub(1),
         _ => literal.start,
-    }
-}
-
-/// The positions of the literals in select items without a name, whose columns are called as their texts.
-#[derive(Default)]
-struct UnnamedItems {
-    places: BTreeSet<usize>,
-}
-
-impl Visitor for UnnamedItems {
-    type Break = ();
-
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        for item in &select.projection {
-            if let SelectItem::UnnamedExpr(expr) = item {
-                let _ = expr.visit(&mut Places(&mut self.places));
-            }
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-struct Places<'p>(&'p mut BTreeSet<usize>);
-
-impl Visitor for Places<'_> {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if let Expr::Value(value) = expr
-            && let Ok(column) = usize::try_from(value.span.start.column)
-        {
-            self.0.extend(column.checked_sub(1));
-        }
-        ControlFlow::Continue(())
     }
 }

@@ -1,29 +1,33 @@
 //! Makes a cached plan of a statement.
 
-use std::sync::atomic::AtomicU32;
+use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::Query;
 use futures::future::BoxFuture;
-use remora_engine::SortKey;
+use jiff::tz::TimeZone;
 
 use super::{
     super::{
         condition::Tests,
         parameterize::{Constants, ParameterizedText},
-        shape::LiteralGroup,
+        shape::{LiteralGroup, Match},
     },
     CachedPlan, PlanSettings, Read,
     by_row::CorrelatedPlan,
-    derived, fixed,
+    derived,
+    early_sort::sort_before_queries,
+    fixed,
     from::PlanTables,
+    labels::{Labels, UnnamedItems},
     literals::PlanLiterals,
     page_fill::PageFillEstimate,
     path_order::PathOrder,
     pure::is_pure,
     pushdown::PushedConditions,
-    result_order,
+    result_order::{self, ResultOrder},
     searched::{gives_scores, scored, texts_of},
     tree::{PlanNode, Tree, tree},
+    vain_attempts::VainAttempts,
     variables,
     views::NamedView,
 };
@@ -71,36 +75,30 @@ async fn made(
     constants: &Constants<'_>,
     meaning: PlanSettings,
 ) -> Option<CachedPlan> {
+    let is_statement = matches!(query, PlannedQuery::Statement);
     let (parameterized, mut query) = read(session, statement, query)?;
+    let unnamed = UnnamedItems::of(&query, &parameterized);
     let views = NamedView::all_of(&mut query, session, reader)?;
     let tables = PlanTables::of(&mut query, session, reader)?;
     let variables = variables::read_by(&query, session)?;
     derived::move_conditions(&mut query, &parameterized, &tables);
     let mut taken = PushedConditions::default();
     taken.page(&mut query, &parameterized)?;
-    taken.conditions(&mut query, (&parameterized, constants), &tables);
+    taken.conditions(&mut query, (&parameterized, constants), (&tables, &unnamed));
     let scored = scored(&query, &parameterized)?;
     taken.groups.extend(texts_of(&scored));
     if !is_pure(&query) {
         return None;
     }
-    let literals = PlanLiterals::of(&query, &parameterized, constants, &taken.groups);
+    let literals = PlanLiterals::of(&parameterized, constants, &taken.groups, &unnamed.fixed);
     let planned = planned_without_warnings(session, query, statement, literals).await;
-    let Planned { tree, columns, places, selects, literals } = planned?;
-    let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?, &places);
-    let table = |scan: usize| tables.all.get(of_scan(scan)?);
-    let order = result_order::order(&tree, &tree.root, table);
-    let of = |scan: usize| {
-        let table = of_scan(scan)?;
-        let (_, tests) = taken.tests.iter().find(|(it, _)| *it == table)?;
-        Some((tests, tables.all.get(table)?))
+    let Planned { mut tree, columns, places, selects, literals } = planned?;
+    let labels = match is_statement {
+        true => unnamed.labels(&columns, &parameterized, constants)?,
+        false => Labels::default(),
     };
-    if !gives_scores(&tree.scans, &scored, order.as_ref(), of, constants) {
-        return None;
-    }
-    let by_path = PathOrder::of(&tree, &tree.root, table);
-    let orders = tree.queries.iter().map(|it| result_order::first_of(&tree, &it.plan, table));
-    let orders: Vec<_> = orders.collect();
+    let orders = (&tables, places.as_slice(), taken.tests.as_slice());
+    let (order, by_path) = orders_of(&mut tree, orders, (&scored, constants), &meaning.time_zone)?;
     let is_fixed = |group: &LiteralGroup| !taken.groups.contains(group) && !literals.has(*group);
     let rest = (0..parameterized.ends.len()).filter(is_fixed);
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
@@ -108,7 +106,7 @@ async fn made(
     let searches = tests.iter().any(|(_, tests)| !tests.texts.is_empty());
     let scored = texts_of(&scored).collect();
     let Tree { scans, root, settled, queries, calls, recursions } = tree;
-    let queries = queries.into_iter().zip(orders).map(correlated).collect();
+    let queries = queries.into_iter().map(correlated).collect();
     let reads = reads(scans, &tables, tests, &places)?;
     Some(CachedPlan {
         tables: tables.all,
@@ -131,18 +129,43 @@ async fn made(
         calls,
         recursions,
         columns,
+        labels,
         selects,
         likely: PageFillEstimate::default(),
-        given_up: AtomicU32::new(0),
+        vain_runs: VainAttempts::default(),
+        vain_walks: VainAttempts::default(),
         key_bytes: parameterized.key.len(),
     })
 }
 
-fn correlated(
-    (query, order): (plan::CorrelatedQuery<PlanNode>, Option<(Vec<SortKey>, usize)>),
-) -> CorrelatedPlan {
+/// The orders of the result that the engine has; notes in the tree what its parts need of them. `None` if scores are
+/// wanted that the plan does not compute.
+fn orders_of(
+    tree: &mut Tree,
+    (tables, places, tests): (&PlanTables, &[StatementTable], &[(usize, Tests)]),
+    (scored, constants): (&[Match], &Constants<'_>),
+    zone: &TimeZone,
+) -> Option<(Option<ResultOrder>, Option<PathOrder>)> {
+    let owner = |scan: &CachedScan| tables.of_relation(scan.relation()?, places);
+    let owners: Vec<Option<usize>> = tree.scans.iter().map(owner).collect();
+    let of_scan = |scan: usize| owners.get(scan).copied().flatten();
+    let table = |scan: usize| tables.all.get(of_scan(scan)?);
+    sort_before_queries(&mut tree.root.steps);
+    result_order::note_first_rows(tree, table);
+    let order = result_order::order(tree, &tree.root, table, zone);
+    let of = |scan: usize| {
+        let table = of_scan(scan)?;
+        let (_, tests) = tests.iter().find(|(it, _)| *it == table)?;
+        Some((tests, tables.all.get(table)?))
+    };
+    let by_path = PathOrder::of(tree, &tree.root, table);
+    let is_scored = gives_scores(&tree.scans, scored, order.as_ref(), of, constants);
+    is_scored.then_some((order, by_path))
+}
+
+fn correlated(query: plan::CorrelatedQuery<PlanNode>) -> CorrelatedPlan {
     let plan::CorrelatedQuery { plan: part, is_exists, slots } = query;
-    CorrelatedPlan { part, is_exists, slots, order }
+    CorrelatedPlan { part, is_exists, slots }
 }
 
 /// The text without its literals and the tree of a query.
@@ -180,26 +203,25 @@ fn read(
     Some((parameterized, query))
 }
 
-/// The scans with the conditions taken off their tables. `None` if a table is scanned twice, because its conditions
-/// would reach one scan only, or if a table with conditions is not scanned.
+/// The scans with the conditions taken off their tables: of a table of a common table expression that is named several
+/// times, each scan. `None` if a table with conditions is not scanned.
 fn reads(
     scans: Vec<CachedScan>,
     tables: &PlanTables,
-    mut tests: Vec<(usize, Tests)>,
+    tests: Vec<(usize, Tests)>,
     places: &[StatementTable],
 ) -> Option<Vec<Read>> {
-    let mut reads: Vec<Read> = Vec::with_capacity(scans.len());
-    for scan in scans {
+    let tests = tests.into_iter().map(|(table, tests)| (table, Arc::new(tests)));
+    let tests: Vec<(usize, Arc<Tests>)> = tests.collect();
+    let read = |scan: CachedScan| {
         let table = tables.of_relation(scan.relation()?, places)?;
-        if reads.iter().any(|read| read.table == table) {
-            return None;
-        }
-        let tests_of = tests.iter().position(|(of, _)| *of == table);
+        let tests = tests.iter().find(|(of, _)| *of == table).cloned();
         let place = places.iter().find(|place| scan.relation() == Some(&place.unique)).cloned();
-        let tests = tests_of.map(|at| tests.swap_remove(at));
-        reads.push(Read { scan, table, place, tests });
-    }
-    tests.is_empty().then_some(reads)
+        Some(Read { scan, table, place, tests })
+    };
+    let reads: Vec<Read> = scans.into_iter().map(read).collect::<Option<_>>()?;
+    let is_read = |(table, _): &(usize, Arc<Tests>)| reads.iter().any(|read| read.table == *table);
+    tests.iter().all(is_read).then_some(reads)
 }
 
 /// Plans a query; `None` also if that warns, because a cached plan would not repeat the warning.

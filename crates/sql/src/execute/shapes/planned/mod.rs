@@ -12,12 +12,14 @@
 
 mod by_row;
 mod derived;
+mod early_sort;
 mod ends;
 mod explain;
 mod expressions;
 mod from;
 mod group;
 mod join;
+mod labels;
 mod literals;
 mod make;
 mod one_to_one;
@@ -43,6 +45,7 @@ mod tests_of_literals;
 mod tests_of_rows;
 mod trace;
 mod tree;
+mod vain_attempts;
 mod variables;
 #[cfg(test)]
 mod view_tests;
@@ -79,6 +82,7 @@ use crate::{
     state::SessionState,
 };
 use by_row::CorrelatedPlan;
+use labels::Labels;
 use literals::PlanLiterals;
 use make::PlannedQuery;
 use page_fill::PageFillEstimate;
@@ -86,6 +90,7 @@ use path_order::PathOrder;
 use pushdown::MadeLiteral;
 use result_order::ResultOrder;
 use tree::PlanNode;
+use vain_attempts::VainAttempts;
 use variables::ReadVariable;
 use views::NamedView;
 
@@ -145,11 +150,15 @@ pub(super) struct CachedPlan {
     /// The number of its recursive expressions.
     recursions: usize,
     columns: Vec<Column>,
+    /// The names of columns that follow the statement's literals.
+    labels: Labels,
     /// The number of its SELECTs.
     selects: usize,
     likely: PageFillEstimate,
-    /// How many runs in a row were abandoned because of too many rows.
-    given_up: AtomicU32,
+    /// Runs over too many rows: the statement takes the general path then.
+    vain_runs: VainAttempts,
+    /// Reads of the first rows of an order whose groups did not fill the page.
+    vain_walks: VainAttempts,
     /// The bytes of its text without literals.
     key_bytes: usize,
 }
@@ -162,7 +171,7 @@ struct Read {
     /// Its place in the statement.
     place: Option<StatementTable>,
     /// The conditions that each run fills with its literals, and the index of their table.
-    tests: Option<(usize, Tests)>,
+    tests: Option<(usize, Arc<Tests>)>,
 }
 
 /// The session's variables that decide the meaning of a statement.
@@ -216,6 +225,7 @@ impl CachedPlan {
         self.meaning == *meaning
             && variables::are_same(&self.variables, session)
             && self.literals.fit(constants)
+            && self.labels.fit(constants)
             && self.fixed.iter().all(|(group, kept)| *kept == fixed(*group, constants))
             && self.is_current(reader)
     }

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, JoinConstraint, LimitClause, Query, Select, SelectItem, SetExpr,
-    UnaryOperator, Value, ValueWithSpan, Visitor, VisitorMut,
+    BinaryOperator, Expr, JoinConstraint, LimitClause, Query, Select, SetExpr, UnaryOperator,
+    Value, ValueWithSpan, VisitorMut,
 };
 
 use super::{
@@ -18,12 +18,10 @@ use super::{
         table::ShapeTable,
     },
     from::{JoinedTables, PlanTables, constraint, may_be_bare},
+    labels::UnnamedItems,
     searched::{literal_group, matching},
 };
-use crate::{
-    parse::{Visit, VisitMut},
-    search,
-};
+use crate::{parse::VisitMut, search};
 
 /// The most columns of a row comparison.
 const MAX_ROW: usize = 8;
@@ -78,14 +76,14 @@ type PlannedLiterals<'l> = (&'l ParameterizedText, &'l Constants<'l>);
 
 impl PushedConditions {
     /// Takes the conditions of WHERE and ON, also of subqueries, that the engine answers exactly for any literals. If a
-    /// subquery's text is a column name, the subqueries' literals stay part of the plan.
+    /// column is called as a text with literals of a subquery that must not change, all subqueries' literals stay part of the plan.
     pub fn conditions(
         &mut self,
         query: &mut Query,
         literals: PlannedLiterals<'_>,
-        tables: &PlanTables,
+        (tables, unnamed): (&PlanTables, &UnnamedItems),
     ) {
-        if Visit::visit(&*query, &mut NamedByText).is_break() {
+        if unnamed.has_fixed_queries {
             if let SetExpr::Select(select) = query.body.as_mut() {
                 self.of_select(select, literals, tables);
             }
@@ -192,35 +190,6 @@ impl PushedConditions {
 pub(super) fn is_comparison(condition: &Expr, parameterized: &ParameterizedText) -> bool {
     let mut reading = Reading::of_text(parameterized);
     reading.condition(condition).is_some() && reading.patterns == 0
-}
-
-/// Stops at a SELECT with an unnamed column that contains a subquery. That column is named after its text.
-struct NamedByText;
-
-impl Visitor for NamedByText {
-    type Break = ();
-
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        let has_query = |item: &SelectItem| match item {
-            SelectItem::UnnamedExpr(expr) => Visit::visit(expr, &mut AnyQuery).is_break(),
-            _ => false,
-        };
-        match select.projection.iter().any(has_query) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    }
-}
-
-/// Stops at any query.
-struct AnyQuery;
-
-impl Visitor for AnyQuery {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        ControlFlow::Break(())
-    }
 }
 
 /// Calls a function for each SELECT of a query.

@@ -24,6 +24,8 @@ use super::{
 };
 use crate::scan::{CachedRows, ScanLimits, joined as one_batch};
 
+/// If more rows than this match, the first rows in an order are read by an index of that order.
+pub(super) const MANY_ROWS: u64 = 64;
 /// The assumed number of rows with one value.
 const ROWS_OF_A_VALUE: u64 = 8;
 
@@ -153,9 +155,13 @@ impl<'a> PlanReader<'a> {
         let below: Vec<JoinKeyFilter> = below.collect();
         let by_row = part.steps.iter().take_while(|step| step.is_by_row()).count();
         let (batch, done) = match &part.of {
-            RowSource::Scan(scan) => {
-                (self.scanned(*scan, &below, part.steps.get(..by_row).unwrap_or_default())?, by_row)
-            }
+            RowSource::Scan(scan) => match self.first_rows(part)? {
+                Some((batch, done)) => (Some(batch), done),
+                None => {
+                    let steps = part.steps.get(..by_row).unwrap_or_default();
+                    (self.scanned(*scan, &below, steps)?, by_row)
+                }
+            },
             RowSource::Join(join) => (self.joined(join, &below)?, 0),
             RowSource::Union(union) => (self.united(union, &below)?, 0),
             RowSource::Recursion(recursion) => (recursion.rows(self)?, 0),
@@ -166,6 +172,38 @@ impl<'a> PlanReader<'a> {
             Some(batch) => self.asked.rest_of(part, batch, done),
             None => Ok(None),
         }
+    }
+
+    /// The first rows that a part needs of its scan, sorted and cut, and the number of steps done; `None` if it needs
+    /// others, if few rows match anyway, or if they exceed the engine's limits of a page.
+    pub(super) fn first_rows(&self, part: &PlanNode) -> PlanResult<Option<(RecordBatch, usize)>> {
+        let (Some(first), RowSource::Scan(scan)) = (&part.first, &part.of) else { return Ok(None) };
+        let Some(read) = self.asked.plan.reads.get(*scan) else { return Ok(None) };
+        if self.count_of(*scan) <= MANY_ROWS {
+            return Ok(None);
+        }
+        let started = self.asked.started();
+        let (asked, filter) = (self.asked, self.asked.filter(*scan));
+        let page = (first.order.as_slice(), first.count);
+        let condition = asked.condition(*scan, filter.clone());
+        let found = read.scan.first(&asked.reader, condition, page, &asked.zone)?;
+        let Some(found) = found else { return Ok(None) };
+        let (count, is_all) = (found.num_rows() as u64, found.num_rows() < first.count);
+        let (mark, done) = (asked.context.warnings.mark(), first.sort + 2);
+        let (before, cut) = part.steps.get(..done).unwrap_or_default().split_at(first.sort + 1);
+        let Some(sorted) = asked.through(before, found)? else { return Ok(None) };
+        if !is_all && sorted.num_rows() < first.count {
+            // Conditions above the scan left out some of the first rows.
+            asked.context.warnings.forget_since(mark);
+            return Ok(None);
+        }
+        if let Some(trace) = &asked.trace {
+            let text = asked.text(*scan).cloned();
+            let page = Some((first.order.clone(), first.count));
+            trace.push(ReadRows { text, page, ..ReadRows::of(*scan, filter) });
+            asked.has_read(*scan, count, started);
+        }
+        Ok(asked.through(cut, sorted)?.map(|batch| (batch, done)))
     }
 
     /// Records how a scan is read, if the run is traced.
@@ -323,11 +361,11 @@ impl<'a> PlanReader<'a> {
         }
     }
 
-    /// An estimate of the rows read for a part before its steps.
+    /// An estimate of the rows read for a part before its steps; a LIMIT among these counts.
     fn count(&self, part: &PlanNode, wanted: &[JoinKeyFilter]) -> u64 {
         let below: Vec<JoinKeyFilter> =
             wanted.iter().filter_map(|wanted| wanted.below(part)).collect();
-        match &part.of {
+        let count = match &part.of {
             RowSource::Scan(scan) => {
                 let own = self.scans.get(*scan).map_or(0, |scan| scan.count);
                 let values = below.iter().map(|wanted| wanted.values.len() as u64);
@@ -351,7 +389,8 @@ impl<'a> PlanReader<'a> {
                     left.min(self.count_of_side(join, PlanSide::Right, &below))
                 }
             },
-        }
+        };
+        count.min(part.most_rows())
     }
 
     fn count_of_side(&self, join: &Join, side: PlanSide, wanted: &[JoinKeyFilter]) -> u64 {

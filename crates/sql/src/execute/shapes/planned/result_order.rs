@@ -10,13 +10,14 @@ use datafusion::{
         expressions::{Column, Literal},
     },
 };
-use remora_engine::{ColumnDef, SortBy, SortKey};
+use jiff::tz::TimeZone;
+use remora_engine::{ColumnDef, ColumnType, Schema, SortBy, SortKey};
 
 use super::{
     super::{plan::sortable, table::ShapeTable},
     expressions::{BatchExpression, ScanOrigin},
     steps::BatchStep,
-    tree::{PlanNode, RowSource, Tree},
+    tree::{FirstRows, PlanNode, RowSource, Tree},
 };
 use crate::scan::CachedScan;
 
@@ -24,9 +25,19 @@ use crate::scan::CachedScan;
 pub(super) struct ResultOrder {
     pub scan: usize,
     pub keys: Vec<SortKey>,
-    /// Whether rows are grouped by the columns of the order: groups are read one after the other, and the last one of
-    /// the first rows may lack some of its rows.
-    pub is_of_groups: bool,
+    pub grouped: OrderedGroups,
+}
+
+/// How the first rows of an order are grouped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum OrderedGroups {
+    /// They are not.
+    Not,
+    /// By the columns of the order: groups are read one after the other, and the last one of the first rows may lack some
+    /// of its rows.
+    ByOrder,
+    /// The same by the primary key or its first columns.
+    ByKey,
 }
 
 /// The order of a plan's result in engine terms, and the scan that has it; `None` if the plan does more than filter,
@@ -36,6 +47,7 @@ pub(super) fn order<'t>(
     tree: &Tree,
     part: &PlanNode,
     table: impl Fn(usize) -> Option<&'t ShapeTable>,
+    zone: &TimeZone,
 ) -> Option<ResultOrder> {
     let mut origins = part.of.origins(&tree.widths());
     let (mut order, mut group_keys): (_, Option<Vec<ScanOrigin>>) = (None, None);
@@ -58,16 +70,45 @@ pub(super) fn order<'t>(
         origins = step.origins(origins);
     }
     let is_of_groups = part.steps.iter().any(|step| matches!(step, BatchStep::Group(_)));
-    let (scan, keys) = match (order, &part.of) {
+    let (scan, mut keys) = match (order, &part.of) {
         (Some(order), _) => order,
         (None, RowSource::Scan(scan)) if !is_of_groups => {
             (*scan, vec![SortKey { by: SortBy::Key, descending: false }])
         }
         (None, _) => return None,
     };
-    let has_score = keys.iter().any(|key| key.by == SortBy::Score);
-    let is_it = part.of.follows(scan) && !(is_of_groups && has_score);
-    is_it.then_some(ResultOrder { scan, keys, is_of_groups })
+    let grouped = match is_of_groups {
+        true => grouped(&mut keys, table(scan)?.schema(), zone)?,
+        false => OrderedGroups::Not,
+    };
+    part.of.follows(scan).then_some(ResultOrder { scan, keys, grouped })
+}
+
+/// How rows in this order are grouped by its columns, which become the whole key if they are its first ones; `None` if
+/// rows of one group may be apart.
+fn grouped(keys: &mut Vec<SortKey>, schema: &Schema, zone: &TimeZone) -> Option<OrderedGroups> {
+    let mut places = Vec::with_capacity(keys.len());
+    for key in &*keys {
+        let SortBy::Column(name) = &key.by else { return None };
+        let place = schema.columns.iter().position(|column| column.name == *name)?;
+        // Where a zone has an hour twice, its times do not have the order of the moments.
+        let is_moment = schema.columns.get(place)?.kind == ColumnType::Timestamp;
+        if is_moment && zone.to_fixed_offset().is_err() {
+            return None;
+        }
+        places.push(place);
+    }
+    let descending = keys.first()?.descending;
+    let is_one_way = keys.iter().all(|key| key.descending == descending);
+    let Some(rest) = schema.primary_key.strip_prefix(places.as_slice()).filter(|_| is_one_way)
+    else {
+        return Some(OrderedGroups::ByOrder);
+    };
+    for place in rest {
+        let by = SortBy::Column(schema.columns.get(*place)?.name.clone());
+        keys.push(SortKey { by, descending });
+    }
+    Some(OrderedGroups::ByKey)
 }
 
 /// Whether rows are sorted by all keys of their groups and by nothing else.
@@ -85,20 +126,32 @@ fn are_sorted_by(
     sorted.len() == keys.len() && sorted == grouped
 }
 
-/// The ORDER BY and LIMIT of a query over one scan, if the engine has the order.
-pub(super) fn first_of<'t>(
-    tree: &Tree,
-    part: &PlanNode,
+/// Notes the first rows that parts of a plan need of their scans: of derived tables, of parts of a UNION and of
+/// subqueries, as far as the engine has the order.
+pub(super) fn note_first_rows<'t>(
+    tree: &mut Tree,
     table: impl Fn(usize) -> Option<&'t ShapeTable>,
-) -> Option<(Vec<SortKey>, usize)> {
+) {
+    let widths = tree.widths();
+    tree.each_of_scan(&mut |part, scan, scans| {
+        part.first = first_of(part, scan, (scans, &widths), &table);
+    });
+}
+
+/// The ORDER BY and LIMIT of a part over one scan, if the engine has the order.
+fn first_of<'t>(
+    part: &PlanNode,
+    scan: usize,
+    (scans, widths): (&[CachedScan], &[usize]),
+    table: &impl Fn(usize) -> Option<&'t ShapeTable>,
+) -> Option<FirstRows> {
     let sorted = part.steps.iter().position(|step| matches!(step, BatchStep::Sort(_)))?;
     let Some(BatchStep::Cut(places)) = part.steps.get(sorted + 1) else { return None };
-    let before = part.steps.get(..=sorted)?;
-    let mut origins = part.of.origins(&tree.widths());
-    for step in before {
-        if let (BatchStep::Sort(keys), RowSource::Scan(scan)) = (step, &part.of) {
-            let (of, order) = sorted_by(keys, &origins, &tree.scans, &table)?;
-            return (of == *scan).then_some((order, places.end));
+    let mut origins = part.of.origins(widths);
+    for step in part.steps.get(..=sorted)? {
+        if let BatchStep::Sort(keys) = step {
+            let (of, order) = sorted_by(keys, &origins, scans, table)?;
+            return (of == scan).then_some(FirstRows { order, count: places.end, sort: sorted });
         }
         if !step.is_by_row() {
             return None;

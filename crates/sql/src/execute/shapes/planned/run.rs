@@ -1,10 +1,7 @@
 //! Runs a cached plan.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::{Arc, atomic::AtomicBool},
     time::Instant,
 };
 
@@ -20,7 +17,7 @@ use super::{
     path_order::PathOrder,
     planned_run::{Page, PlannedRun, SLICE, value_of},
     read::PlanReader,
-    result_order::ResultOrder,
+    result_order::{OrderedGroups, ResultOrder},
     steps::BatchStep,
     trace::{ReadRows, Trace, TraceRecords},
     tree::{PlanNode, RowSource},
@@ -37,9 +34,6 @@ use crate::{
     state::{Context, SessionState},
 };
 
-/// After this many consecutive runs over too many rows, the plan is not tried, except once in `TRIED_AGAIN` runs.
-const GIVEN_UP: u32 = 3;
-const TRIED_AGAIN: u32 = 16;
 /// If at most this many rows, or pages, are to be read, they are joined instead of walked in index order.
 const FEW_ROWS: u64 = 64;
 const FEW_PAGES: u64 = 4;
@@ -78,20 +72,21 @@ pub(super) async fn run<R: Reply>(
     constants: &Constants<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
-    if plan.is_given_up() {
+    if plan.vain_runs.is_given_up() {
         return Ok(None);
     }
     let Some(asked) = PlannedRun::of(session, reader, plan, constants, None)? else {
         return Ok(None);
     };
     let batch = rows(session, asked).await?;
-    plan.note_given_up(batch.is_none());
+    plan.vain_runs.note(batch.is_none());
     let Some(batch) = batch else {
         session.warnings.clear();
         return Ok(None);
     };
-    reply.columns(&plan.columns)?;
-    output::send(&batch, &plan.columns, reply)?;
+    let columns = plan.labels.named(&plan.columns, constants);
+    reply.columns(&columns)?;
+    output::send(&batch, &columns, reply)?;
     reply.drain().await?;
     session.found_rows = batch.num_rows() as u64;
     Ok(Some(Outcome::default()))
@@ -105,7 +100,7 @@ pub(super) async fn found(
     plan: &Arc<CachedPlan>,
     constants: &Constants<'_>,
 ) -> Result<Option<Vec<Vec<Value>>>> {
-    if plan.is_given_up() {
+    if plan.vain_runs.is_given_up() {
         return Ok(None);
     }
     let mark = session.warnings.mark();
@@ -121,7 +116,7 @@ pub(super) async fn found(
     let is_refused = session.warnings.refused().is_err();
     let Some(batch) = batch else { return Ok(None) };
     let batch = batch?;
-    plan.note_given_up(batch.is_none());
+    plan.vain_runs.note(batch.is_none());
     let Some(batch) = batch.filter(|_| !is_refused) else {
         session.warnings.forget_since(mark);
         return Ok(None);
@@ -239,9 +234,26 @@ impl CachedPlan {
         match first {
             First::ByPath => self.by_path.as_ref().map(PathOrder::scan),
             // More and more of the first rows are read until the groups fill the page: sorted anew each time.
-            First::Sorted => self.order.as_ref().filter(|it| !it.is_of_groups).map(|it| it.scan),
+            First::Sorted => self
+                .order
+                .as_ref()
+                .filter(|it| it.grouped != OrderedGroups::ByOrder)
+                .map(|it| it.scan),
             First::Along => self.order.as_ref().map(|order| order.scan),
         }
+    }
+
+    /// How the first rows of a join are read.
+    fn first_joined(&self) -> First {
+        match self.order.as_ref().map(|order| order.grouped) {
+            Some(OrderedGroups::ByOrder) => First::Along,
+            _ => First::Sorted,
+        }
+    }
+
+    /// Whether the rows of the order are grouped.
+    fn has_ordered_groups(&self) -> bool {
+        self.order.as_ref().is_some_and(|order| order.grouped != OrderedGroups::Not)
     }
 
     /// Whether there are conditions on tables other than the one that has the order.
@@ -286,23 +298,6 @@ impl CachedPlan {
             Some(tests.fill(constants, self.tables.get(*table)?)?.text)
         };
         self.reads.iter().map(text).collect()
-    }
-
-    /// Whether to take the general path at once, because the last runs had to take it after they had begun.
-    fn is_given_up(&self) -> bool {
-        let given_up = self.given_up.load(Relaxed);
-        let is_given_up = given_up >= GIVEN_UP && !given_up.is_multiple_of(TRIED_AGAIN);
-        if is_given_up {
-            self.given_up.fetch_add(1, Relaxed);
-        }
-        is_given_up
-    }
-
-    fn note_given_up(&self, is_given_up: bool) {
-        match is_given_up {
-            true => self.given_up.store(self.given_up.load(Relaxed).saturating_add(1), Relaxed),
-            false => self.given_up.store(0, Relaxed),
-        }
     }
 }
 
@@ -410,7 +405,20 @@ impl PlannedRun {
         if let Some((batch, done)) = self.at_ends(&self.plan.root)? {
             return self.finished(batch, done, self.plan.cut(), StepInput::Any);
         }
-        for first in [First::Along, First::ByPath] {
+        let root = &self.plan.root;
+        if root.first.is_some() {
+            let most = ScanLimits::IN_CONNECTION_THREAD;
+            let reading = PlanReader::new(self, &root.of, most, None)?;
+            if let Some((batch, done)) = reading.first_rows(root)? {
+                return self.finished(batch, done, self.plan.cut(), StepInput::Any);
+            }
+        }
+        let first = match self.plan.order.as_ref().map(|order| order.grouped) {
+            // The rows of whole groups by key are the first ones by key.
+            Some(OrderedGroups::ByKey) => First::Sorted,
+            _ => First::Along,
+        };
+        for first in [first, First::ByPath] {
             if let Some(batch) = self.first_rows(first)? {
                 return Ok(Some(batch));
             }
@@ -433,14 +441,10 @@ impl PlannedRun {
             }
             return self.joined(of, ScanLimits::IN_CONNECTION_THREAD);
         }
-        if self.plan.order.as_ref().is_some_and(|order| order.is_of_groups)
-            && let Some(batch) = self.first_rows(First::Along)?
-        {
-            return Ok(Some(batch));
-        }
+        let first = self.plan.first_joined();
         // Scores are computed only of the first rows in their order.
         let asks_others = self.plan.asks_others() && self.plan.scored.is_empty();
-        if !asks_others && let Some(batch) = self.first_rows(First::Sorted)? {
+        if !asks_others && let Some(batch) = self.first_rows(first)? {
             return Ok(Some(batch));
         }
         let mut reading = PlanReader::new(self, of, ScanLimits::IN_CONNECTION_THREAD, None)?;
@@ -448,7 +452,7 @@ impl PlannedRun {
         if asks_others
             && reading.fewest() > few
             && self.is_walked(&reading, last)?
-            && let Some(batch) = self.first_rows(First::Sorted)?
+            && let Some(batch) = self.first_rows(first)?
         {
             return Ok(Some(batch));
         }
@@ -458,7 +462,8 @@ impl PlannedRun {
 
     /// Whether the page is likely to be filled by fewer rows of the ordered scan than a join would read at least.
     fn is_walked(&self, reading: &PlanReader<'_>, last: u64) -> PlanResult<bool> {
-        let Some(scan) = self.plan.ordered_scan(First::Sorted) else { return Ok(false) };
+        let first = self.plan.first_joined();
+        let Some(scan) = self.plan.ordered_scan(first) else { return Ok(false) };
         let Some(read) = self.plan.reads.get(scan) else { return Ok(false) };
         let rows = read.scan.row_count(&self.reader)?;
         let (rows, fewest) = (reading.count_of(scan).min(rows), reading.fewest().max(1));
@@ -628,6 +633,10 @@ impl PlannedRun {
         let (Some(scan), true) = (self.plan.ordered_scan(first), last <= MAX_PAGE_ROWS) else {
             return Ok(None);
         };
+        let of_groups = self.plan.has_ordered_groups();
+        if of_groups && self.plan.vain_walks.is_given_up() {
+            return Ok(None);
+        }
         let each_is_shown = self.plan.each_is_shown();
         let mut count = if each_is_shown { last } else { self.plan.likely.rows(last) };
         for walk in 0..WALKS {
@@ -653,13 +662,23 @@ impl PlannedRun {
                 if walk == 0 {
                     self.plan.likely.record_full_page();
                 }
+                if of_groups {
+                    self.plan.vain_walks.note(false);
+                }
                 return Ok(Some(batch));
             }
             // The rows before the page were found too.
             let reached = if found > 0 { self.page.offset.saturating_add(found) } else { 0 };
             self.plan.likely.record_short_page(count, reached);
-            count = more_rows(count, reached, last);
             self.context.warnings.forget_since(mark);
+            let more = more_rows(count, reached, last);
+            if more <= count {
+                break;
+            }
+            count = more;
+        }
+        if of_groups {
+            self.plan.vain_walks.note(true);
         }
         Ok(None)
     }

@@ -351,3 +351,275 @@ fn groups_in_the_order_of_an_index_are_read_until_the_page_is_full() {
     fixture.run("DELETE FROM shop.events WHERE id > 11990 AND id <> 11996");
     fixture.agrees(text);
 }
+
+#[test]
+fn groups_by_moments_are_whole_where_a_zone_has_an_hour_twice() {
+    let mut fixture = fixture();
+    fixture
+        .run("CREATE TABLE shop.clock (id INT PRIMARY KEY, seen TIMESTAMP NOT NULL, KEY (seen))");
+    let moments = ["00:30", "00:45", "01:30", "01:45", "02:00"];
+    let rows: Vec<String> = (0..2_000)
+        .map(|id| format!("({id}, '2024-10-27 {}:00')", moments[id % moments.len()]))
+        .collect();
+    fixture.run("SET time_zone = '+00:00'");
+    fixture.run(&format!("INSERT INTO shop.clock VALUES {}", rows.join(", ")));
+    for zone in ["Europe/Berlin", "+02:00"] {
+        fixture.run(&format!("SET time_zone = '{zone}'"));
+        for template in [
+            "SELECT seen, SUM(id) FROM shop.clock GROUP BY seen ORDER BY seen LIMIT @",
+            "SELECT seen, MAX(id) FROM shop.clock GROUP BY seen ORDER BY seen DESC LIMIT @",
+        ] {
+            texts(template, &["1", "2", "3"]).iter().for_each(|text| fixture.agrees(text));
+        }
+    }
+}
+
+#[test]
+fn the_first_rows_of_derived_tables_and_of_parts_of_a_union_are_read() {
+    let mut fixture = events();
+    for template in [
+        "SELECT * FROM (SELECT id, who, made FROM shop.events ORDER BY who, made, id LIMIT @) e ORDER BY id",
+        "SELECT e.id, o.note FROM (SELECT * FROM shop.events ORDER BY id DESC LIMIT @) e \
+         JOIN shop.events o ON o.id = e.who ORDER BY e.id",
+        "SELECT e.id, o.id FROM (SELECT id, who FROM shop.events WHERE y > 2005 ORDER BY who DESC, made DESC, id DESC LIMIT @) e \
+         LEFT JOIN shop.events o ON o.id = e.who + 3 ORDER BY e.id, o.id",
+        // Rows before an offset, a condition that the engine cannot answer, and one above the LIMIT.
+        "SELECT COUNT(*), SUM(id) FROM (SELECT id FROM shop.events ORDER BY took, id LIMIT 70, @) e",
+        "SELECT id FROM (SELECT id, note FROM shop.events WHERE LENGTH(note) % 2 = 1 ORDER BY n, id LIMIT @) e \
+         WHERE id % 3 = 0 ORDER BY id",
+        "SELECT who, COUNT(*) FROM (SELECT who FROM shop.events ORDER BY note LIMIT @) e GROUP BY who ORDER BY who",
+        "(SELECT id, 'a' k FROM shop.events ORDER BY seen DESC, id LIMIT @) UNION ALL \
+         (SELECT id, 'b' FROM shop.events ORDER BY d, id LIMIT @) ORDER BY id, k LIMIT 7",
+        "SELECT id FROM shop.events WHERE id IN (SELECT id FROM (SELECT id FROM shop.events ORDER BY f, id LIMIT @) e) \
+         ORDER BY id",
+    ] {
+        for text in texts(template, &["3", "1", "5", "100"]) {
+            fixture.agrees(&text);
+        }
+    }
+    for (text, rows) in [
+        (
+            "SELECT e.id, o.y FROM (SELECT * FROM shop.events ORDER BY id DESC LIMIT 5) e \
+          JOIN shop.events o ON o.id = e.who",
+            5,
+        ),
+        (
+            "SELECT id FROM (SELECT id, who FROM shop.events ORDER BY who, made LIMIT 7) e WHERE id > 3 ORDER BY id",
+            7,
+        ),
+        (
+            "SELECT COUNT(*) FROM (SELECT id, who FROM shop.events ORDER BY who, made LIMIT 3, 7) e",
+            10,
+        ),
+    ] {
+        let lines = fixture.measured(text);
+        let read = lines.iter().find(|line| line.contains("events")).unwrap();
+        assert!(read.contains(&format!("rows={rows} ")), "{text}: {lines:#?}");
+    }
+}
+
+#[test]
+fn groups_are_read_in_their_order_alone() {
+    let mut fixture = events();
+    fixture.run("CREATE TABLE shop.lines (id INT PRIMARY KEY, of INT, n INT, KEY (of))");
+    for from in (0..12_000).step_by(2_000) {
+        let rows = (from..from + 2_000).map(|id| format!("({id}, {}, {})", id * 7 % 4_000, id % 9));
+        let rows: Vec<String> = rows.collect();
+        fixture.run(&format!("INSERT INTO shop.lines VALUES {}", rows.join(", ")));
+    }
+    for text in [
+        "SELECT of, SUM(n) FROM shop.lines GROUP BY of ORDER BY of LIMIT 5",
+        "SELECT of, MIN(n), COUNT(*) c FROM shop.lines GROUP BY of HAVING c > 2 ORDER BY of DESC LIMIT 5",
+        "SELECT l.id, COUNT(e.id) FROM shop.lines l LEFT JOIN shop.events e ON e.id = l.of \
+         GROUP BY l.id ORDER BY l.id LIMIT 7",
+        "SELECT l.of, COUNT(e.id) FROM shop.lines l LEFT JOIN shop.events e ON e.id = l.of \
+         GROUP BY l.of ORDER BY l.of LIMIT 7",
+    ] {
+        fixture.agrees(text);
+        let lines = fixture.measured(text);
+        let is_read = |line: &&String| line.contains("lines") || line.contains(" on l");
+        let read = lines.iter().find(is_read).unwrap();
+        let rows = read.rsplit("rows=").next().and_then(|rest| rest.split(' ').next());
+        let rows: u64 = rows.and_then(|rows| rows.parse().ok()).unwrap();
+        assert!(rows <= 200, "{text}: {lines:#?}");
+    }
+    // Fewer groups than the page has: soon they are not tried.
+    let text = "SELECT who, SUM(n) FROM shop.events GROUP BY who ORDER BY who LIMIT 50";
+    (0..5).for_each(|_| fixture.agrees(text));
+}
+
+#[test]
+fn expressions_that_are_named_several_times_have_plans() {
+    let mut fixture = events();
+    for template in [
+        "WITH x AS (SELECT * FROM shop.events WHERE who = @) \
+         SELECT (SELECT COUNT(*) FROM x), (SELECT SUM(id) FROM x), (SELECT MAX(made) FROM x)",
+        "WITH x AS (SELECT id, who FROM shop.events WHERE who = @ AND id < 900) \
+         SELECT a.id, b.id FROM x a JOIN x b ON b.id = a.id + 40 ORDER BY a.id",
+        "WITH x AS (SELECT id FROM shop.events WHERE id < @) SELECT id FROM x UNION ALL SELECT id + 100 FROM x ORDER BY id",
+        "SELECT EXISTS(SELECT 1 FROM shop.events WHERE who = @)",
+        "SELECT EXISTS(SELECT 1 FROM shop.events WHERE who = @ AND id = 77) AS there, (SELECT MIN(who) FROM shop.events)",
+    ] {
+        for text in texts(template, &["3", "17", "500"]) {
+            let general = fixture.general(&text);
+            let uses = fixture.uses();
+            (0..3).for_each(|_| drop(fixture.quick(&text)));
+            assert!(fixture.uses() > uses, "{text} has no plan");
+            assert_eq!(fixture.quick(&text).as_ref(), Some(&general), "{text}");
+        }
+    }
+}
+
+#[test]
+fn pages_behind_a_row_are_read_along_the_index() {
+    let mut fixture = fixture();
+    fixture.run(
+        "CREATE TABLE shop.places (id INT PRIMARY KEY, country CHAR(2) NOT NULL, city VARCHAR(40), n INT, made DATE, \
+         KEY (country, city), KEY (city, n DESC), KEY (made, country, n))",
+    );
+    let cities = ["Oslo", "oslo", "ÅRE", "Bonn", "bönn", "Zürich", "Graz"];
+    for from in (0..8_000).step_by(2_000) {
+        let rows = (from..from + 2_000).map(|id: usize| {
+            let country = ["FI", "NO", "de", "AT", "CH", "fi", "IT", "PL"][id * 7 % 8];
+            let city = match id % 11 {
+                0 => "NULL".to_owned(),
+                _ => format!("'{} {}'", cities[id % 7], id % 90),
+            };
+            format!("({id}, '{country}', {city}, {}, '2024-{:02}-01')", id * 31 % 500, id % 12 + 1)
+        });
+        let rows: Vec<String> = rows.collect();
+        fixture.run(&format!("INSERT INTO shop.places VALUES {}", rows.join(", ")));
+    }
+    for template in [
+        "SELECT id, country, city FROM shop.places WHERE (country, city) > ('FI', '@') ORDER BY country, city, id LIMIT 5",
+        "SELECT id FROM shop.places WHERE (country, city) <= ('no', '@') ORDER BY country DESC, city DESC, id DESC LIMIT 9",
+        "SELECT id FROM shop.places WHERE country > 'CH' OR (country = 'ch' AND city >= '@') ORDER BY country, city, id LIMIT 4",
+        "SELECT id FROM shop.places WHERE (country, city, id) >= ('DE', '@', 4000) ORDER BY country, city, id LIMIT 6",
+        "SELECT id FROM shop.places WHERE (country > 'IT' OR (country = 'IT' AND (city > '@' OR (city = '@' AND id > 70)))) \
+         AND n > 20 ORDER BY country, city, id LIMIT 6",
+        "SELECT id FROM shop.places WHERE country = 'FI' AND (city < '@' OR (city = '@' AND id < 99)) \
+         ORDER BY city DESC, id DESC LIMIT 6",
+        "SELECT id FROM shop.places WHERE city > '@' OR (city = '@' AND n < 300) ORDER BY city, n DESC, id LIMIT 6",
+        "SELECT id FROM shop.places WHERE (made, country, n) > ('2024-05-01', 'FI', 77) ORDER BY made, country, n, id LIMIT 6",
+        "SELECT id FROM shop.places WHERE country >= 'AT' AND (country, city) > ('FI', '@') ORDER BY country, city, id LIMIT 5",
+        "SELECT id FROM shop.places WHERE made <= '2024-09-01' AND (made > '2024-05-01' OR (made = '2024-05-01' AND id > 77)) \
+         AND city <> '@' ORDER BY made, country, n, id LIMIT 5",
+        // ORs that say nothing of the index.
+        "SELECT id FROM shop.places WHERE country > 'FI' OR n > 100 ORDER BY country, city, id LIMIT 5",
+        "SELECT id FROM shop.places WHERE country IN ('FI', 'NO') AND (city IS NULL OR city > '@') ORDER BY country, city, id LIMIT 5",
+        "SELECT id FROM shop.places WHERE (country = 'IT' OR country = 'FI' AND n < 9) AND city <> '@' \
+         ORDER BY country, city, id LIMIT 5",
+    ] {
+        for text in texts(template, &["Oslo 7", "bonn 33", "", "Zzz", "are"]) {
+            fixture.agrees(&text);
+        }
+    }
+    for text in [
+        "SELECT id FROM shop.places WHERE (country, city) > ('FI', 'Oslo 7') ORDER BY country, city, id LIMIT 5",
+        "SELECT id FROM shop.places WHERE (country, city, id) < ('NO', 'Oslo', 9) ORDER BY country DESC, city DESC, id DESC LIMIT 5",
+        "SELECT id FROM shop.places WHERE country >= 'AT' AND (country, city) > ('FI', 'Oslo 7') ORDER BY country, city, id LIMIT 5",
+    ] {
+        fixture.agrees(text);
+        let told = fixture.explained(text).remove(0);
+        assert_eq!(told.key.as_deref(), Some("country"), "{text}: {told:?}");
+        assert!(!told.extra.iter().any(|said| said == "Using filesort"), "{text}: {told:?}");
+    }
+}
+
+#[test]
+fn subqueries_of_a_select_list_run_for_the_rows_of_the_page() {
+    let mut fixture = events();
+    // For other rows they would have several rows.
+    for template in [
+        "SELECT e.id, (SELECT o.id FROM shop.events o WHERE o.who = e.id) i FROM shop.events e WHERE e.who < 9 \
+         ORDER BY e.note DESC LIMIT @",
+        "SELECT e.note, (SELECT o.note FROM shop.events o WHERE o.who = e.id ORDER BY o.made DESC) n, e.who \
+         FROM shop.events e WHERE e.who < 9 ORDER BY e.who, e.id DESC LIMIT @",
+    ] {
+        for text in texts(template, &["3", "5", "40"]) {
+            let general = fixture.general(&text);
+            for _ in 0..3 {
+                fixture.quick(&text);
+            }
+            assert_eq!(fixture.quick(&text), Some(general), "{text}");
+        }
+    }
+    for text in texts(
+        "SELECT e.id, (SELECT COUNT(*) + @ FROM shop.events o WHERE o.y < e.y AND o.id < 50) c FROM shop.events e \
+         WHERE e.id < 300 ORDER BY c DESC, e.id LIMIT 4",
+        &["3", "5"],
+    ) {
+        fixture.agrees(&text);
+    }
+}
+
+#[test]
+fn recursions_that_walk_up_have_plans() {
+    let mut fixture = fixture();
+    fixture.run("CREATE TABLE shop.tree (id INT PRIMARY KEY, up INT, name VARCHAR(20), KEY (up))");
+    for from in (0..12_000).step_by(2_000) {
+        let rows = (from..from + 2_000).map(|id| match id {
+            0 => "(0, NULL, 'root')".to_owned(),
+            id => format!("({id}, {}, 'n{id}')", id / 5),
+        });
+        let rows: Vec<String> = rows.collect();
+        fixture.run(&format!("INSERT INTO shop.tree VALUES {}", rows.join(", ")));
+    }
+    for template in [
+        "WITH RECURSIVE r AS (SELECT id, up FROM shop.tree WHERE id = @ UNION ALL \
+         SELECT t.id, t.up FROM shop.tree t JOIN r ON t.id = r.up) SELECT * FROM r ORDER BY id",
+        "WITH RECURSIVE r AS (SELECT id, up, 0 d FROM shop.tree WHERE id = @ UNION ALL \
+         SELECT t.id, t.up, d + 1 FROM shop.tree t JOIN r ON t.id = r.up WHERE d < 50) SELECT COUNT(*), MAX(d) FROM r",
+        "WITH RECURSIVE r AS (SELECT id FROM shop.tree WHERE id = @ UNION ALL \
+         SELECT t.id FROM shop.tree t JOIN r ON t.up = r.id) SELECT COUNT(*) FROM r",
+    ] {
+        for text in texts(template, &["7777", "11999", "3", "0"]) {
+            let general = fixture.general(&text);
+            let uses = fixture.uses();
+            (0..2).for_each(|_| drop(fixture.quick(&text)));
+            assert!(fixture.uses() > uses, "{text} has no plan");
+            assert_eq!(fixture.quick(&text), Some(general), "{text}");
+        }
+    }
+}
+
+#[test]
+fn columns_are_called_as_the_text_of_each_statement() {
+    let mut fixture = events();
+    for template in [
+        "SELECT EXISTS(SELECT 1 FROM shop.events WHERE who = @)",
+        "SELECT  exists( select 1 from shop.events where who = @ and id > 40 ), (SELECT COUNT(*) FROM shop.events WHERE who < @)",
+        "SELECT id + @, 'x', id % 7 FROM shop.events WHERE who = 5 AND id < 300 ORDER BY id",
+        "SELECT IF(who = @, 'one', 'other'), UPPER('é@') FROM shop.events WHERE id < 50 ORDER BY id",
+        "SELECT *, who = @ FROM shop.events WHERE id = 7",
+        "SELECT who * @, shop.events.*, who + @ AS named, who - @ FROM shop.events WHERE id IN (7, 9)",
+        "SELECT COUNT(*) * @ FROM shop.events GROUP BY who HAVING COUNT(*) > @ ORDER BY who",
+        // The names of these are not those of the result, or of lists.
+        "SELECT * FROM (SELECT id + @, who FROM shop.events WHERE id < 9) d ORDER BY who",
+        "SELECT id + @ FROM shop.events WHERE id < 4 UNION ALL SELECT id FROM shop.events WHERE id = 8 ORDER BY 1",
+        "SELECT who IN (@, 3, 4) FROM shop.events WHERE id < 9 ORDER BY id",
+        "SELECT EXISTS(SELECT 1 FROM shop.events WHERE who IN (@))",
+        "SELECT EXISTS(SELECT 1 FROM shop.events WHERE who IN (@, 8))",
+        "SELECT (SELECT MAX(`who = @`) FROM (SELECT who = @ FROM shop.events WHERE id < 9) d)",
+        "SELECT who = @ FROM shop.events WHERE id < 9 ORDER BY `who = @`, 1",
+    ] {
+        for text in texts(template, &["3", "17", "-5", "500", "0", "3, 4", "5"]) {
+            if !text.contains("3, 4") || template.contains("IN (@") {
+                fixture.agrees(&text);
+            }
+        }
+    }
+    for text in ["5", "-5", "7", "-7"] {
+        let text = format!("SELECT EXISTS(SELECT 1 FROM shop.events WHERE who = {text})");
+        fixture.agrees(&text);
+        assert_eq!(fixture.quick(&text).unwrap().columns[0].name, text["SELECT ".len()..]);
+    }
+    let uses = fixture.uses();
+    for text in texts(
+        "SELECT EXISTS(SELECT 1 FROM shop.events WHERE who = @ AND id > 3)",
+        &["3", "17", "5", "6", "8"],
+    ) {
+        fixture.agrees(&text);
+    }
+    assert!(fixture.uses() - uses >= 8, "each has a plan of its own");
+}

@@ -20,6 +20,7 @@ use datafusion::{
         union::UnionExec,
     },
 };
+use remora_engine::SortKey;
 
 use super::{
     expressions::{BatchExpression, ScanOrigin},
@@ -63,6 +64,18 @@ pub(super) struct Tree {
 pub(super) struct PlanNode {
     pub of: RowSource,
     pub steps: Vec<BatchStep>,
+    /// The rows that it needs of its scan, if these are the first ones in an order that the engine has.
+    pub first: Option<FirstRows>,
+}
+
+/// The ORDER BY and LIMIT of a part of a plan that reads one scan.
+pub(super) struct FirstRows {
+    /// The order in engine terms.
+    pub order: Vec<SortKey>,
+    /// The number of rows that the LIMIT ends with, those of an OFFSET included.
+    pub count: usize,
+    /// The place of the sort among the steps; the cut follows it.
+    pub sort: usize,
 }
 
 /// A source of rows.
@@ -161,29 +174,26 @@ impl Reading {
         if let Some(scan) = any.downcast_ref::<ScanExec>() {
             self.scans.push(scan.few()?);
             let of = RowSource::Scan(self.scans.len() - 1);
-            return (self.scans.len() <= MAX_SCANS).then_some(PlanNode { of, steps: Vec::new() });
+            return (self.scans.len() <= MAX_SCANS).then_some(PlanNode::all_of(of));
         }
         if let Some(join) = any.downcast_ref::<HashJoinExec>() {
             let of = RowSource::Join(Box::new(self.join(join)?));
-            return Some(PlanNode { of, steps: Vec::new() });
+            return Some(PlanNode::all_of(of));
         }
         if let Some(recursion) = any.downcast_ref::<RecursionExec>() {
             let of = RowSource::Recursion(Box::new(self.recursion(recursion)?));
-            return Some(PlanNode { of, steps: Vec::new() });
+            return Some(PlanNode::all_of(of));
         }
         if let Some(round) = any.downcast_ref::<RoundExec>() {
             return self.round(round);
         }
         if any.is::<PlaceholderRowExec>() {
-            return Some(PlanNode { of: RowSource::OneRow, steps: Vec::new() });
+            return Some(PlanNode::all_of(RowSource::OneRow));
         }
         if let Some(union) = any.downcast_ref::<UnionExec>() {
             let parts = union.inputs().iter().map(|input| self.part(input));
             let (parts, schema) = (parts.collect::<Option<_>>()?, plan.schema());
-            return Some(PlanNode {
-                of: RowSource::Union(Union { parts, schema }),
-                steps: Vec::new(),
-            });
+            return Some(PlanNode::all_of(RowSource::Union(Union { parts, schema })));
         }
         let below = plan.children();
         let [below] = below.as_slice() else { return None };
@@ -233,7 +243,7 @@ impl Reading {
             BatchStep::Project(columns, Arc::clone(&schema))
         };
         let steps = kept.map(project).into_iter().collect();
-        Some(PlanNode { of: RowSource::Round(number), steps })
+        Some(PlanNode { steps, ..PlanNode::all_of(RowSource::Round(number)) })
     }
 
     fn join(&mut self, join: &HashJoinExec) -> Option<Join> {
@@ -395,9 +405,59 @@ impl Tree {
     pub(super) fn widths(&self) -> Vec<usize> {
         self.scans.iter().map(|scan| scan.schema().fields().len()).collect()
     }
+
+    /// Calls `visit` with each part that reads a scan.
+    pub(super) fn each_of_scan(
+        &mut self,
+        visit: &mut dyn FnMut(&mut PlanNode, usize, &[CachedScan]),
+    ) {
+        let queries = self.queries.iter_mut().map(|query| &mut query.plan);
+        let settled = self.settled.iter_mut().filter_map(|constant| match constant {
+            RunConstant::Query(part, _) => Some(part),
+            RunConstant::Literal(_) | RunConstant::Constant(_) => None,
+        });
+        for part in std::iter::once(&mut self.root).chain(settled).chain(queries) {
+            part.each_of_scan(&mut |part, scan| visit(part, scan, &self.scans));
+        }
+    }
 }
 
 impl PlanNode {
+    /// All rows of a source.
+    pub(super) fn all_of(of: RowSource) -> Self {
+        Self { of, steps: Vec::new(), first: None }
+    }
+
+    fn each_of_scan(&mut self, visit: &mut dyn FnMut(&mut Self, usize)) {
+        match &mut self.of {
+            RowSource::Scan(scan) => {
+                let scan = *scan;
+                visit(self, scan);
+            }
+            RowSource::Join(join) => {
+                join.left.each_of_scan(visit);
+                join.right.each_of_scan(visit);
+            }
+            RowSource::Union(union) => {
+                union.parts.iter_mut().for_each(|part| part.each_of_scan(visit));
+            }
+            RowSource::Recursion(of) => {
+                of.first.each_of_scan(visit);
+                of.blocks.iter_mut().for_each(|block| block.each_of_scan(visit));
+            }
+            RowSource::Round(_) | RowSource::OneRow => {}
+        }
+    }
+
+    /// The most rows that its steps leave.
+    pub(super) fn most_rows(&self) -> u64 {
+        let cuts = self.steps.iter().filter_map(|step| match step {
+            BatchStep::Cut(places) => Some(places.len() as u64),
+            _ => None,
+        });
+        cuts.min().unwrap_or(u64::MAX)
+    }
+
     /// The scan column of each result column, given the number of columns of each scan.
     pub(super) fn origins(&self, widths: &[usize]) -> Vec<ScanOrigin> {
         let mut origins = self.of.origins(widths);
