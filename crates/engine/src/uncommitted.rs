@@ -241,10 +241,15 @@ impl RowReader for OwnRows {
         }
     }
 
-    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
+    fn scan_columns(
+        &self,
+        from: &[u8],
+        wanted: &dyn Fn(usize) -> bool,
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<()> {
         let mut own = self.own.range(from.to_vec()..).peekable();
         let mut continues = true;
-        self.below.scan(from, &mut |key, row| {
+        self.below.scan_columns(from, wanted, &mut |key, row| {
             while let Some((before, stored)) = own.next_if(|(own, _)| own.as_slice() < key) {
                 if let Some(stored) = stored
                     && !visit(before, self.format.decode(stored)?)?

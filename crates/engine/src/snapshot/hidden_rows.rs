@@ -37,10 +37,6 @@ impl RowReader for HiddenRows {
         if self.hidden.contains(key) { Ok(None) } else { self.rows.stored(key) }
     }
 
-    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
-        self.scan_columns(from, &|_| true, visit)
-    }
-
     fn scan_columns(
         &self,
         from: &[u8],

@@ -61,7 +61,12 @@ impl RowReader for UnitedRows {
         self.owner(key).map_or(Ok(None), |part| part.rows.stored(key))
     }
 
-    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
+    fn scan_columns(
+        &self,
+        from: &[u8],
+        _: &dyn Fn(usize) -> bool,
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<()> {
         let ahead = |part| Ahead { part, next: Some(from.to_vec()), rows: VecDeque::new() };
         let mut all: Vec<Ahead<'_>> = self.parts.iter().map(ahead).collect();
         loop {

@@ -42,16 +42,17 @@ pub(crate) trait RowReader: Send + Sync {
     }
     /// The encoded row with this encoded key.
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>>;
-    /// Calls `visit(encoded key, row)` in key order, starting at `from` (included), until it returns false.
-    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()>;
-    /// As [`Self::scan`], but values of columns at unwanted places may be NULL.
+    /// Calls `visit(encoded key, row)` in key order, starting at `from` (included), until it returns false. Values of
+    /// columns at unwanted places may be NULL.
     fn scan_columns(
         &self,
         from: &[u8],
-        _wanted: &dyn Fn(usize) -> bool,
+        wanted: &dyn Fn(usize) -> bool,
         visit: &mut RowVisitor<'_>,
-    ) -> Result<()> {
-        self.scan(from, visit)
+    ) -> Result<()>;
+    /// As [`Self::scan_columns`], with all columns.
+    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
+        self.scan_columns(from, &|_| true, visit)
     }
 }
 
@@ -119,10 +120,6 @@ impl RowReader for StoredRows {
 
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {
         self.snapshot.get(self.keyspace, key).map_err(|error| self.damaged(error))
-    }
-
-    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
-        self.scan_columns(from, &|_| true, visit)
     }
 
     fn scan_columns(
@@ -196,10 +193,6 @@ impl RowReader for OverlaidRows {
             None => self.below.stored(key),
             Some(staged) => Ok(parse_staged_value(&staged)?.map(StoredBytes::from)),
         }
-    }
-
-    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
-        self.scan_columns(from, &|_| true, visit)
     }
 
     fn scan_columns(

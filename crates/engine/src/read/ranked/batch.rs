@@ -134,7 +134,12 @@ impl RowReader for NoRows {
         Ok(None)
     }
 
-    fn scan(&self, _: &[u8], _: &mut RowVisitor<'_>) -> Result<()> {
+    fn scan_columns(
+        &self,
+        _: &[u8],
+        _: &dyn Fn(usize) -> bool,
+        _: &mut RowVisitor<'_>,
+    ) -> Result<()> {
         Ok(())
     }
 }

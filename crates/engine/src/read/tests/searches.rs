@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use super::{
     oracle::{Oracle, id},
     random::Random,
-    table::{BM25, POSITION, moment, row, schema, single, view},
+    table::{BM25, BODY, ID, POSITION, TITLE, moment, row, schema, single, view},
 };
 use crate::{
-    Hit, Schema, SearchReply, SearchRequest, Selection, TextQuery, Value,
+    Hit, Row, Schema, SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery, Value,
     read::search::{count, search},
     snapshot::TableView,
 };
@@ -111,4 +111,43 @@ fn a_pattern_that_ends_in_a_space_is_exact() {
     assert_eq!(ids(&answer(&view, &term(" wine"))), [3, 1]);
     let view = single(super::table::schema(true), rows);
     assert_eq!(ids(&answer(&view, &term("red wine"))), [2, 1]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn the_rows_of_long_pages_are_those_of_the_table(seed: u64) {
+        let mut random = Random::new(seed);
+        let rows = random.rows(400);
+        let segments = 1 + random.below(3);
+        let view = view(schema(false), random.spread(&rows, segments));
+        let oracle = Oracle::new(&view.schema, &rows);
+        for _ in 0..6 {
+            // Many rows or few between those of the page; a column twice.
+            let filter = random.chance(70).then(|| random.filter(1));
+            let descending = random.chance(30);
+            let mut expected = oracle.select(None, filter.as_ref());
+            expected.sort_by_key(|row| id(row));
+            if descending {
+                expected.reverse();
+            }
+            let limit = random.one(&[70, 200, 400]);
+            let selection =
+                Selection { table: "articles".to_owned(), filter, ..Selection::default() };
+            let request = SearchRequest {
+                selection,
+                sort: vec![SortKey { by: SortBy::Key, descending }],
+                fields: ["body", "id", "title", "body"].map(str::to_owned).to_vec(),
+                limit,
+                ..SearchRequest::default()
+            };
+            let columns = [BODY, ID, TITLE, BODY];
+            let expected = expected.iter().take(limit);
+            let expected: Vec<Row> =
+                expected.map(|row| columns.map(|at| row[at].clone()).to_vec()).collect();
+            let found: Vec<Row> =
+                answer(&view, &request).hits.into_iter().map(|hit| hit.fields).collect();
+            prop_assert_eq!(found, expected, "{:?}", request);
+        }
+    }
 }

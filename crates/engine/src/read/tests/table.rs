@@ -90,7 +90,12 @@ impl RowReader for Rows {
         Err(Error::Io("no row is stored here".to_owned()))
     }
 
-    fn scan(&self, from: &[u8], visit: &mut RowVisitor<'_>) -> Result<()> {
+    fn scan_columns(
+        &self,
+        from: &[u8],
+        _: &dyn Fn(usize) -> bool,
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<()> {
         for (key, row) in self.0.range(from.to_vec()..) {
             if !visit(key, row.clone())? {
                 break;
