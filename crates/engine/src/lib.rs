@@ -68,9 +68,10 @@ pub use request::{
 };
 pub use schema::{
     ColumnDef, ColumnType, Comparison, ComputeRow, Computing, DeclaredTable, DeclaredView, Filter,
-    HIDDEN_KEY, HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, MAX_PARTS, PATH_TEXTS, PathDef,
-    PathPlace, PathTest, PathValue, RowSet, Schema, TextDef, WordsDef, is_computed_name,
-    prefix_size, register_computing, register_text_key, texts_tell, united_name, united_names,
+    HIDDEN_KEY, HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, MAX_LISTED_VALUES, MAX_PARTS,
+    PATH_TEXTS, PathDef, PathPlace, PathTest, PathValue, RowSet, Schema, TextDef, WordsDef,
+    is_computed_name, prefix_size, register_computing, register_text_key, texts_tell, united_name,
+    united_names,
 };
 pub use shared::PrebuiltSegments;
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};

@@ -25,14 +25,12 @@ use crate::{
     ColumnDef, ColumnType, Comparison, Error, Filter, Literal, PathTest, RequestPart, Result,
     RowSet, Schema,
     encode::{KeyRange, joint_ranges, ranges},
-    schema::{NO_TEXT, PATH_TEXTS, is_prefix_column, text_order},
+    schema::{MAX_LISTED_VALUES, NO_TEXT, PATH_TEXTS, is_prefix_column, text_order},
     snapshot::TableView,
 };
 
 /// Deepest nesting of a filter.
 const MAX_DEPTH: usize = 32;
-/// The most values of all IN lists of a filter.
-const MAX_IN_VALUES: usize = 1_000_000;
 /// If at most one in this many documents is a candidate, testing each candidate is cheaper than selecting from the
 /// whole column.
 const RETAIN_SHARE: usize = 16;
@@ -635,8 +633,9 @@ impl<'s> Compiler<'s> {
 
     fn count_values(&mut self, count: usize) -> Result<()> {
         self.in_values = self.in_values.saturating_add(count);
-        if self.in_values > MAX_IN_VALUES {
-            let message = format!("The filter has more than {MAX_IN_VALUES} IN values; split it");
+        if self.in_values > MAX_LISTED_VALUES {
+            let message =
+                format!("The filter has more than {MAX_LISTED_VALUES} IN values; split it");
             return Err(invalid(message));
         }
         Ok(())

@@ -68,6 +68,15 @@ pub enum Filter {
     Not(Box<Filter>),
 }
 
+/// The most values of all IN lists of a selection's condition.
+pub const MAX_LISTED_VALUES: usize = 1_000_000;
+
+impl PathTest {
+    fn listed_values(&self) -> usize {
+        if let Self::In(values) = self { values.len() } else { 0 }
+    }
+}
+
 impl Filter {
     /// The names of the columns that the condition uses, with duplicates.
     pub fn columns(&self) -> Vec<&str> {
@@ -93,6 +102,29 @@ impl Filter {
             }
         }
         found
+    }
+
+    /// The number of values in its lists, of which a selection may have [`MAX_LISTED_VALUES`].
+    pub fn listed_values(&self) -> usize {
+        let (mut count, mut open) = (0, vec![self]);
+        while let Some(filter) = open.pop() {
+            count += match filter {
+                Self::In(_, values) => values.len(),
+                Self::KeyIn(_, _, keys) => keys.len(),
+                Self::Path(_, _, test) => test.listed_values(),
+                Self::PathsTogether(_, _, tests) => tests.iter().map(PathTest::listed_values).sum(),
+                Self::And(parts) | Self::Or(parts) => {
+                    open.extend(parts);
+                    0
+                }
+                Self::Not(part) | Self::Prefix(part) => {
+                    open.push(part);
+                    0
+                }
+                _ => 0,
+            };
+        }
+        count
     }
 
     /// The conjunction of these conditions; `None` for none.

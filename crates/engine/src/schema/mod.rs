@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use computed::computation;
 pub use computed::{ComputeRow, Computing, is_computed_name, register_computing};
 pub use declared_view::DeclaredView;
-pub use filter::{Comparison, Filter, Literal};
+pub use filter::{Comparison, Filter, Literal, MAX_LISTED_VALUES};
 pub(crate) use parts::is_united;
 pub use parts::{MAX_PARTS, united_name, united_names};
 pub(crate) use path::{FIRST_PATH_TEXTS, NO_TEXT};

@@ -8,11 +8,13 @@
 //! assert!(key("a", collation) < key("B", collation));
 //! ```
 
+mod ascii;
 mod of_type;
 mod table;
 
 use std::{borrow::Cow, ops::Bound, sync::LazyLock};
 
+pub use self::ascii::{AsciiLetters, ascii_letters, equal};
 use crate::Collation;
 use of_type::Type;
 use table::{GENERAL, Table, UCA_4, UCA_9};
@@ -216,9 +218,9 @@ fn push_accents(text: &str, key: &mut Vec<u8>) {
     }
 }
 
-/// Whether two texts are equal in a collation.
-pub fn equal(a: &str, b: &str, collation: Collation) -> bool {
-    a == b || key(a, collation) == key(b, collation)
+/// Whether the keys of two texts are equal.
+fn equal_keys(a: &str, b: &str, collation: Collation) -> bool {
+    key(a, collation) == key(b, collation)
 }
 
 /// The sort key of a single character, as LIKE, REPLACE and LOCATE compare.

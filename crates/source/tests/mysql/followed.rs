@@ -25,7 +25,7 @@ use crate::{
 
 /// Longest wait for a source's position to be applied, in a build without optimisation on a machine
 /// that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A follower over a directory of its own.
 pub struct Followed {
@@ -42,9 +42,19 @@ impl Followed {
 
     /// Goes on with what a directory holds.
     pub fn start_in(server: &Server, directory: TempDir) -> Self {
+        Self::with(small_chunks(&server.follower_url(DATABASE)), directory)
+    }
+
+    /// Begins to follow tables of many rows.
+    pub fn start_with_many_rows(server: &Server) -> Self {
+        let mut settings = small_chunks(&server.follower_url(DATABASE));
+        settings.chunk_rows *= 20;
+        Self::with(settings, TempDir::new().unwrap())
+    }
+
+    fn with(settings: MysqlSettings, directory: TempDir) -> Self {
         let engine = Database::open(directory.path(), Options::default()).unwrap();
-        let follower =
-            Follower::start(engine.clone(), small_chunks(&server.follower_url(DATABASE))).unwrap();
+        let follower = Follower::start(engine.clone(), settings).unwrap();
         Self { engine, follower, directory }
     }
 

@@ -99,12 +99,12 @@ fn sakila_is_followed(kind: Kind) {
     let server = Server::start(kind, &[]).unwrap();
     let mut connection = server.connect().unwrap();
     run_script(&mut connection, &sakila("sakila-schema.sql.zst"));
-    let followed = Followed::start(&server);
+    let followed = Followed::start_with_many_rows(&server);
     run_script(&mut connection, &sakila("sakila-data.sql.zst"));
     let mut random = Random::seeded("Sakila");
     followed.compare(&server, &mut random).unwrap();
     // And by a copy instead of the binlog.
-    let copied = Followed::start(&server);
+    let copied = Followed::start_with_many_rows(&server);
     copied.compare(&server, &mut random).unwrap();
     for statement in A_DAY_IN_SAKILA {
         connection.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));

@@ -10,8 +10,10 @@ use crate::{
     blocking::run_blocking_if_long,
     meaning::{RewriteSettings, RunLiteral, mark_run_literals, rewrite},
     parse::Source,
-    plan::{Planner, QueryClass, has_joins, is_light, normalise_recursive},
-    resolve::{Resolved, SessionCatalog, asked_of_agents, refuse_without_wait, resolve},
+    plan::{Planner, QueryClass, has_joins, has_straight_joins, is_light, normalise_recursive},
+    resolve::{
+        InheritedOrder, Resolved, SessionCatalog, asked_of_agents, refuse_without_wait, resolve,
+    },
     scan::EngineTable,
     state::SessionState,
 };
@@ -79,7 +81,7 @@ impl ResolvedQuery {
         if purpose == Purpose::Within {
             refuse_without_wait(&query)?;
         }
-        let is_light = is_light(&query);
+        let (is_light, is_straight) = (is_light(&query), has_straight_joins(&query));
         Box::pin(views::describe_for(session, &query)).await?;
         // Before the argument of AGAINST is evaluated: that may read tables of other servers too.
         if let Some(asked) = asked_of_agents(&query) {
@@ -108,7 +110,7 @@ impl ResolvedQuery {
         if purpose == Purpose::Keep {
             check_kept(&resolved, &catalog)?;
         }
-        let Resolved { query, columns, tables, places, selects, searched, window, inherits_order } =
+        let Resolved { query, columns, tables, places, selects, searched, window, inherited_order } =
             resolved;
         let is_light = is_light && !catalog.has_remote_parts();
         let memory = session.shared.settings.max_query_memory_bytes;
@@ -127,8 +129,11 @@ impl ResolvedQuery {
             }
         };
         let mut planner = Planner::new(session.context(), memory, tables, rows, extent);
-        if catalog.is_in_turn() || inherits_order {
+        if catalog.is_in_turn() || inherited_order != InheritedOrder::None {
             planner.keep_orders();
+        }
+        if is_straight {
+            planner.keep_join_order();
         }
         let planner = Arc::new(planner);
         let is_long = source.is_long();
@@ -154,7 +159,9 @@ fn altered(tables: Tables, alter: fn(&str, &EngineTable) -> EngineTable) -> Tabl
 fn check_kept(resolved: &Resolved, catalog: &SessionCatalog<'_>) -> Result<()> {
     let why = match () {
         // A cached plan takes the LIMIT of the statement to its tables.
-        () if resolved.inherits_order => "a plan with the order of a query in FROM that is kept",
+        () if resolved.inherited_order == InheritedOrder::Any => {
+            "a plan with the order of a query in FROM that is kept"
+        }
         // SHOW META reports each run.
         () if !resolved.searched.is_empty() => "a plan of MATCH('…') that is kept",
         // Each run needs new snapshots of the other servers.

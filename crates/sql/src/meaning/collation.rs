@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 pub(crate) use remora_mysql::sort_key::{
-    beginning_key, end_of, equal, is_bytes, is_exact, key, letter_key, push_key,
+    AsciiLetters, ascii_letters, beginning_key, end_of, equal, is_bytes, is_exact, key, letter_key,
+    push_key,
 };
 use remora_mysql::{Charset, Collation, ErrorCode};
 

@@ -46,6 +46,11 @@ impl Planner {
         options.sql_parser.enable_subquery_sort_elimination = false;
     }
 
+    /// Keeps joins in the order in which the statement names tables.
+    pub(crate) fn keep_join_order(&mut self) {
+        self.state.config_mut().options_mut().optimizer.join_reordering = false;
+    }
+
     /// The plan of a query, not optimised.
     pub(crate) fn plan(&self, query: ast::Query) -> Result<LogicalPlan> {
         let options = ParserOptions::new()

@@ -101,10 +101,12 @@ fn pushed(
         };
     }
     // The filters that the node itself makes, on the columns of its input. Dynamic filters drop NULL, which matches in
-    // some joins.
+    // some joins. A scan asks for them once, when it begins: those of sorts and aggregates are known only when it ends.
     let own = match plan.downcast_ref::<HashJoinExec>().map(HashJoinExec::null_equality) {
-        Some(NullEquality::NullEqualsNull) => Vec::new(),
-        _ => plan.gather_filters_for_pushdown(phase, Vec::new(), options)?.self_filters(),
+        Some(NullEquality::NullEqualsNothing) => {
+            plan.gather_filters_for_pushdown(phase, Vec::new(), options)?.self_filters()
+        }
+        _ => Vec::new(),
     };
     let (mut inputs, mut is_changed) = (Vec::with_capacity(children.len()), false);
     let mut results = Vec::with_capacity(children.len());

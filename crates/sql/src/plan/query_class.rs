@@ -9,8 +9,8 @@ use datafusion::{
     optimizer::Optimizer,
     physical_optimizer::optimizer::PhysicalOptimizer,
     sql::sqlparser::ast::{
-        BinaryOperator, Expr, GroupByExpr, ObjectName, ObjectNamePart, Query, Select, SetExpr,
-        TableFactor, Visitor,
+        BinaryOperator, Expr, GroupByExpr, JoinOperator, ObjectName, ObjectNamePart, Query, Select,
+        SetExpr, TableFactor, TableWithJoins, Visitor,
     },
 };
 
@@ -19,6 +19,7 @@ use super::{
     distinct_keys::{self, DistinctKeys},
     functions,
     gathered::GatherIterations,
+    join_order::{self, JoinOrder},
     null_safe::{self, CrossJoins},
     one_group::{self, FiltersAboveOneGroup},
     partitions::{self, PartitionsOfNull},
@@ -124,6 +125,10 @@ impl QueryClass {
         if let Some(place) = place {
             logical_rules.insert(place + 1, Arc::new(DistinctKeys));
         }
+        let place = logical_rules.iter().position(|rule| rule.name() == join_order::BEHIND);
+        if let (Self::Any, Some(place)) = (self, place) {
+            logical_rules.insert(place + 1, Arc::new(JoinOrder));
+        }
         let mut running_rules = PhysicalOptimizer::new().rules;
         running_rules.retain(|rule| running(rule.name()));
         let place = running_rules.iter().position(|rule| rule.name() == partitions::BEHIND);
@@ -169,6 +174,39 @@ impl Visitor for SeekingJoins {
             });
         if is_joined { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+}
+
+/// Whether STRAIGHT_JOIN keeps tables of a query in the order that it names them.
+pub(crate) fn has_straight_joins(query: &Query) -> bool {
+    query.visit(&mut SeekingStraightJoins).is_break()
+}
+
+struct SeekingStraightJoins;
+
+impl Visitor for SeekingStraightJoins {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let is_said = select.select_modifiers.as_ref().is_some_and(|said| said.straight_join);
+        if is_said || select.from.iter().any(is_straight) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {
+        match table {
+            TableFactor::NestedJoin { table_with_joins, .. } if is_straight(table_with_joins) => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+fn is_straight(from: &TableWithJoins) -> bool {
+    let mut joins = from.joins.iter();
+    joins.any(|join| matches!(join.join_operator, JoinOperator::StraightJoin(_)))
 }
 
 /// Functions of the session and the clock, which neither wait nor compute.

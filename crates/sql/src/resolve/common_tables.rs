@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{
-    Env, Output, Resolver, VisibleCte,
+    Env, InheritedOrder, Output, Resolver, VisibleCte,
     assigned::AssignmentScope,
     column_counts,
     expr::empty,
@@ -113,10 +113,10 @@ impl<'c> Resolver<'c> {
             false => std::mem::take(&mut self.determining),
         };
         let parts = self.parts - before;
-        let is_ordered = limit::is_ordered(&cte.query);
+        let order = limit::order_of(&cte.query);
         made.push(CommonTable { cte, is_recursion });
         let outer = env.common;
-        let common = VisibleCte { alias, unique, columns, determining, parts, is_ordered, outer };
+        let common = VisibleCte { alias, unique, columns, determining, parts, order, outer };
         let env = Env { common: Some(&common), ..env };
         self.common_tables((tables, is_recursive), made, env, then)
     }
@@ -171,7 +171,7 @@ impl<'c> Resolver<'c> {
             columns: named_once(&columns)?,
             determining: Vec::new(),
             parts: 1,
-            is_ordered: false,
+            order: InheritedOrder::None,
             outer: env.common,
         };
         let standing = SelectPosition::of(SelectKind::Union);

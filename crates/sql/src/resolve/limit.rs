@@ -1,13 +1,15 @@
 //! LIMIT and ORDER BY in the form that plans accept.
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
     Expr, LimitClause, Offset, OffsetRows, OrderBy, OrderByExpr, OrderByKind, Query, Select,
-    SetExpr, TableFactor, Value, ValueWithSpan,
+    SetExpr, TableFactor, Value, ValueWithSpan, Visitor,
 };
 use remora_mysql::ErrorCode;
 
 use super::VisibleCte;
-use crate::{Error, Result};
+use crate::{Error, Result, parse::Visit};
 
 /// Turns `LIMIT a, b` into OFFSET and LIMIT with numbers that plans can hold. In a query within another one, a LIMIT that
 /// is larger than any table stays, because it keeps the rows in the query's order (`LIMIT 18446744073709551615`).
@@ -19,32 +21,63 @@ pub(super) fn normalise(query: &mut Query, is_within: bool) -> Result<()> {
     Ok(())
 }
 
+/// The order that the rows of a SELECT have from a query in its FROM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum InheritedOrder {
+    None,
+    /// Of a query with a LIMIT, all of whose rows are read in its order.
+    OfFirstRows,
+    Any,
+}
+
 /// Whether the only source of a SELECT is a query with ORDER BY. MySQL returns the rows in that order if the SELECT has
 /// no order, groups or DISTINCT of its own.
-pub(super) fn has_ordered_source(select: &Select, common: Option<&VisibleCte<'_>>) -> bool {
-    let [source] = select.from.as_slice() else { return false };
-    match &source.relation {
-        _ if !source.joins.is_empty() => false,
-        TableFactor::Derived { subquery, .. } => is_ordered(subquery),
+pub(super) fn inherited_order(select: &Select, common: Option<&VisibleCte<'_>>) -> InheritedOrder {
+    let [source] = select.from.as_slice() else { return InheritedOrder::None };
+    let order = match &source.relation {
+        _ if !source.joins.is_empty() => return InheritedOrder::None,
+        TableFactor::Derived { subquery, .. } => order_of(subquery),
         TableFactor::Table { name, .. } => {
             let named = name.0.last().and_then(|part| part.as_ident());
             let is_named =
                 |common: &&VisibleCte<'_>| named.is_some_and(|named| named.value == common.unique);
             std::iter::successors(common, |common| common.outer)
                 .find(is_named)
-                .is_some_and(|common| common.is_ordered)
+                .map_or(InheritedOrder::None, |common| common.order)
         }
-        _ => false,
+        _ => return InheritedOrder::None,
+    };
+    // Subqueries are joined with the rows, in whatever order the joins give.
+    match order {
+        InheritedOrder::OfFirstRows if reads_subqueries(select) => InheritedOrder::Any,
+        order => order,
     }
 }
 
-/// Whether a query has ORDER BY.
-pub(super) fn is_ordered(query: &Query) -> bool {
+/// The order that a query gives its rows.
+pub(super) fn order_of(query: &Query) -> InheritedOrder {
     match query.body.as_ref() {
-        _ if query.order_by.is_some() => true,
-        SetExpr::Query(inner) => is_ordered(inner),
-        _ => false,
+        _ if query.order_by.is_some() && query.limit_clause.is_some() => {
+            InheritedOrder::OfFirstRows
+        }
+        _ if query.order_by.is_some() => InheritedOrder::Any,
+        SetExpr::Query(inner) => order_of(inner),
+        _ => InheritedOrder::None,
     }
+}
+
+/// Whether the select list or the condition of a SELECT has subqueries.
+fn reads_subqueries(select: &Select) -> bool {
+    struct AnyQuery;
+    impl Visitor for AnyQuery {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    select.projection.visit(&mut AnyQuery).is_break()
+        || select.selection.visit(&mut AnyQuery).is_break()
 }
 
 /// Removes the LIMIT of a query with SQL_CALC_FOUND_ROWS and returns it. Adds the session's limit to a query without

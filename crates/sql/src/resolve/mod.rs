@@ -46,6 +46,7 @@ pub(crate) use from::names_dual;
 pub(crate) use grouping::is_grouped;
 pub(crate) use implied_order::add_implied_order;
 pub(crate) use items::texts;
+pub(crate) use limit::InheritedOrder;
 pub(crate) use matching::literal;
 pub(crate) use places::{SelectKind, StatementTable, number_of, number_tables};
 pub(crate) use select::MAX_COLUMNS;
@@ -132,8 +133,8 @@ pub(crate) struct Resolved {
     pub searched: Vec<(String, TextQuery)>,
     /// Offset and limit of a query with SQL_CALC_FOUND_ROWS. The query itself returns all rows.
     pub window: Option<(u64, u64)>,
-    /// Whether its rows have the order of a query in FROM.
-    pub inherits_order: bool,
+    /// The order of a query in FROM that rows have, here or within.
+    pub inherited_order: InheritedOrder,
 }
 
 /// A result column, for clients.
@@ -166,13 +167,13 @@ pub(crate) fn resolve(
     let env = Env { scope: None, common: None, standing: SelectPosition::default() };
     let columns = resolver.query(&mut query, env, None)?;
     let columns = columns.into_iter().map(|column| column.shown).collect();
-    let Resolver { mut tables, places, selects, turned, inherits_order, .. } = resolver;
+    let Resolver { mut tables, places, selects, turned, inherited_order, .. } = resolver;
     if turned > 0 && window.is_some() {
         return Err(Error::unsupported(":= beside SQL_CALC_FOUND_ROWS"));
     }
     expression_keys::replaced(&mut query, &mut tables, catalog.expression_settings());
     let searched = scores::replaced(&mut query, &mut tables)?;
-    Ok(Resolved { query, columns, tables, places, selects, searched, window, inherits_order })
+    Ok(Resolved { query, columns, tables, places, selects, searched, window, inherited_order })
 }
 
 /// A new resolver.
@@ -201,7 +202,7 @@ fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> 
         assigned: HashSet::new(),
         turned: 0,
         list: None,
-        inherits_order: false,
+        inherited_order: InheritedOrder::None,
         determining: Vec::new(),
     }
 }
@@ -235,8 +236,8 @@ struct Resolver<'c> {
     places: Vec<StatementTable>,
     /// The number of SELECTs so far.
     selects: usize,
-    /// Whether a SELECT without an order has that of a query in its FROM.
-    inherits_order: bool,
+    /// The order that SELECTs without one have from a query in their FROM.
+    inherited_order: InheritedOrder,
     /// The columns of the last query that all its others depend on, by their names in plans; empty if there are none.
     determining: Vec<String>,
     /// The index hints of the current SELECT.
@@ -289,8 +290,7 @@ struct VisibleCte<'a> {
     determining: Vec<String>,
     /// The number of SELECTs and tables in its plan.
     parts: usize,
-    /// Whether it has ORDER BY.
-    is_ordered: bool,
+    order: InheritedOrder,
     outer: Option<&'a VisibleCte<'a>>,
 }
 
@@ -346,6 +346,9 @@ impl Resolver<'_> {
         let columns = match query.body.as_mut() {
             SetExpr::Select(select) => {
                 let columns = self.select(select, &mut order, env, names)?;
+                if query.limit_clause.is_some() {
+                    self.inherit_any_order();
+                }
                 if let Some(list) = self.list.take() {
                     list.wrap(query, order);
                     return Ok(columns);
@@ -368,6 +371,13 @@ impl Resolver<'_> {
         Ok(columns)
     }
 
+    /// From now on an order that is inherited is not only that of first rows which are all read.
+    fn inherit_any_order(&mut self) {
+        if self.inherited_order == InheritedOrder::OfFirstRows {
+            self.inherited_order = InheritedOrder::Any;
+        }
+    }
+
     fn set_expr(
         &mut self,
         body: &mut SetExpr,
@@ -376,7 +386,11 @@ impl Resolver<'_> {
     ) -> Result<Vec<Output>> {
         self.parts += 1;
         match body {
-            SetExpr::Select(select) => self.select(select, &mut Vec::new(), env, names),
+            SetExpr::Select(select) => {
+                let columns = self.select(select, &mut Vec::new(), env, names)?;
+                self.inherit_any_order();
+                Ok(columns)
+            }
             SetExpr::Query(query) => self.query(query, env, names),
             SetExpr::SetOperation { left, right, set_quantifier, .. } => {
                 if *set_quantifier == SetQuantifier::Distinct {

@@ -86,7 +86,10 @@ impl Resolver<'_> {
         let is_one_row = is_grouped && groups.0.is_empty();
         let said = self.group_rows(said, is_grouped);
         let is_plain = !is_grouped && !is_distinct && select.having.is_none() && order.is_empty();
-        self.inherits_order |= is_plain && limit::has_ordered_source(select, env.common);
+        if is_plain {
+            let inherited = limit::inherited_order(select, env.common);
+            self.inherited_order = self.inherited_order.max(inherited);
+        }
         let place = ClauseContext {
             clause: Clause::Having,
             aliases: &aliases,

@@ -15,18 +15,28 @@ use datafusion::{
     },
 };
 use remora_engine::{Filter, Literal as Constant};
+use rustc_hash::FxHashSet;
 
 use super::filter::{ComparableColumn, Keyed};
 use crate::scan::outer;
 
-/// The conditions known so far, as filters of the engine. Conditions that the engine cannot express are left out.
+/// With more values than this, equal ones of a list are left out: joins list a key for each row of the other side.
+const MOST_REPEATED: usize = 1_000;
+
+/// The conditions known so far, as filters of the engine. Conditions that the engine cannot express are left out, and the
+/// longest lists, where all have more values than `most_values`.
 pub(super) fn conditions(
     filters: &[Arc<dyn PhysicalExpr>],
     subjects: &[Option<ComparableColumn>],
+    most_values: usize,
 ) -> Vec<Filter> {
     let mut found = Vec::new();
     for filter in filters {
         collect(filter, subjects, &mut found);
+    }
+    found.sort_by_key(Filter::listed_values);
+    while found.iter().map(Filter::listed_values).sum::<usize>() > most_values {
+        found.pop();
     }
     found
 }
@@ -171,7 +181,7 @@ fn listed(list: &InListExpr, subjects: &[Option<ComparableColumn>], found: &mut 
         return;
     }
     if let Some(subject) = subject(list.expr(), subjects) {
-        found.extend(subject.one_of(list.list().iter().map(constant)));
+        found.extend(subject.one_of(distinct(list.list().iter().map(constant))));
         return;
     }
     let Some(parts) = list.expr().downcast_ref::<ScalarFunctionExpr>() else { return };
@@ -187,8 +197,17 @@ fn listed(list: &InListExpr, subjects: &[Option<ComparableColumn>], found: &mut 
             _ => None,
         };
         let values: Vec<Option<ScalarValue>> = list.list().iter().map(field).collect();
-        found.extend(subject.one_of(values.iter().map(Option::as_ref)));
+        found.extend(subject.one_of(distinct(values.iter().map(Option::as_ref))));
     }
+}
+
+/// The different values of a list.
+fn distinct<'v>(
+    values: impl ExactSizeIterator<Item = Option<&'v ScalarValue>>,
+) -> impl Iterator<Item = Option<&'v ScalarValue>> {
+    let is_long = values.len() > MOST_REPEATED;
+    let mut seen = FxHashSet::default();
+    values.filter(move |value| !is_long || seen.insert(*value))
 }
 
 fn one_of<'v>(
@@ -204,4 +223,18 @@ fn one_of<'v>(
         }
     }
     Some(Filter::In(subject.name.clone(), literals))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_of_long_lists_are_left_out() {
+        let numbers: Vec<ScalarValue> = (0..3_000).map(|at| ScalarValue::from(at % 7)).collect();
+        assert_eq!(distinct(numbers.iter().map(Some)).count(), 7);
+        // What is no constant stays: such a list is no condition.
+        let other = [Some(&numbers[0]), None].into_iter().cycle().take(3_000).collect::<Vec<_>>();
+        assert_eq!(distinct(other.into_iter()).collect::<Vec<_>>(), [Some(&numbers[0]), None]);
+    }
 }

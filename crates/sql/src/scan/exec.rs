@@ -26,8 +26,8 @@ use datafusion::{
 use futures::{TryStreamExt, stream::BoxStream};
 use jiff::tz::TimeZone;
 use remora_engine::{
-    AccessPath, AllowedIndexes, BestRows, ColumnBatch, Comparison, Filter, Literal, ScanRequest,
-    Selection, TextQuery,
+    AccessPath, AllowedIndexes, BestRows, ColumnBatch, Comparison, Filter, Literal,
+    MAX_LISTED_VALUES, ScanRequest, Selection, TextQuery,
 };
 
 use super::{EngineTable, array, dynamic, filter::ComparableColumn, overlaid::Overlaid};
@@ -238,7 +238,9 @@ impl ScanExec {
 
     /// Starts the scan. A join's other side has been read by now, so its keys are known.
     fn begin(&self, columns: Vec<usize>) -> Result<ScanRows> {
-        let mut conditions = dynamic::conditions(&self.dynamic, &self.subjects);
+        let listed = self.shape.filter.as_ref().map_or(0, Filter::listed_values);
+        let most = MAX_LISTED_VALUES.saturating_sub(listed);
+        let mut conditions = dynamic::conditions(&self.dynamic, &self.subjects, most);
         conditions.extend(self.shape.filter.clone());
         let filter = match conditions.len() {
             0 => None,

@@ -6,6 +6,7 @@ mod best;
 mod cached;
 mod date_parts;
 mod dynamic;
+mod estimates;
 mod exec;
 mod filter;
 mod indexed_paths;

@@ -14,6 +14,8 @@ mod constant;
 mod explain;
 mod found_rows;
 mod join;
+#[cfg(test)]
+mod join_order_tests;
 mod keys;
 mod leaves;
 mod normalize;

@@ -212,6 +212,16 @@ impl Fixture {
         reply
     }
 
+    /// The tables of a plan that is not cached, in its order.
+    pub(super) fn planned_tables(&mut self, text: &str) -> Vec<String> {
+        let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
+        let statement = Statement { source: Arc::new(source), parameters: &[] };
+        let query = execute::run::parsed(&statement).unwrap();
+        let planned = execute::planned_accesses(&mut self.session, query, &statement.source);
+        let (_, accesses, _) = self.runtime.block_on(planned).unwrap();
+        accesses.into_iter().filter_map(|access| access.table).collect()
+    }
+
     /// Runs any statement.
     pub(super) fn run(&mut self, text: &str) {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();

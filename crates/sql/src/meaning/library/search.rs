@@ -144,6 +144,11 @@ fn place(
     }
     let part = collation::string_in(part, collation)?;
     let whole = whole.string().unwrap_or_default();
+    if let Some(letters) = collation::ascii_letters(collation)
+        && let (Some(part), Some(whole)) = (letters.numbers(&part), letters.numbers(&whole))
+    {
+        return Ok(place_of(&part, &whole, from));
+    }
     let exact = collation::is_exact(collation);
     let letters = |text: &str| -> Vec<Vec<u8>> {
         text.chars()
@@ -190,10 +195,36 @@ fn instr<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
 
 /// An element of a LIKE pattern.
 #[derive(Clone, Debug, PartialEq)]
-enum Piece {
-    Letter(Vec<u8>),
+enum Piece<L> {
+    Letter(L),
     AnyLetter,
     Anything,
+}
+
+/// A pattern of printable ASCII, which is kept for the rows of a batch.
+struct AsciiPattern {
+    pattern: String,
+    escape: Option<char>,
+    /// Its elements, with the numbers of letters; `None` if it has other letters.
+    pieces: Option<Vec<Piece<u8>>>,
+}
+
+impl AsciiPattern {
+    fn new(pattern: &str, escape: Option<char>, letters: &AsciiLetters) -> Self {
+        let number = |letter| u8::try_from(letter).ok().and_then(|letter| letters.number(letter));
+        let is_ascii = pattern.chars().all(|letter| number(letter).is_some());
+        let pieces =
+            is_ascii.then(|| pieces(pattern, escape, |letter| number(letter).unwrap_or_default()));
+        Self { pattern: pattern.to_owned(), escape, pieces }
+    }
+
+    /// Whether a text matches; `None` if it or the pattern has other letters.
+    fn matches(&self, text: &str, letters: &AsciiLetters) -> Option<bool> {
+        let pieces = self.pieces.as_deref()?;
+        let is_ascii = text.bytes().all(|letter| letters.number(letter).is_some());
+        let is_same = |wanted: &u8, letter: &u8| letters.number(*letter) == Some(*wanted);
+        is_ascii.then(|| matches(text.as_bytes(), pieces, is_same))
+    }
 }
 
 fn like<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
@@ -206,14 +237,21 @@ fn like<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
         Some(text) => text.chars().next(),
     };
     let collation = collation_in(call)?;
+    let (text, pattern) = (letters_of(value, collation)?, letters_of(pattern, collation)?);
+    if let Some(letters) = collation::ascii_letters(collation) {
+        let is_right = |kept: &AsciiPattern| kept.pattern == *pattern && kept.escape == escape;
+        let make = || Ok(AsciiPattern::new(&pattern, escape, letters));
+        if let Some(matches) = call.keep(is_right, make, |kept| kept.matches(&text, letters))? {
+            return Ok(SqlValue::truth(matches));
+        }
+    }
     let key = |letter: char| match collation::is_exact(collation) {
         true => (letter as u32).to_be_bytes().to_vec(),
         false => collation::letter_key(letter, collation),
     };
-    let (text, pattern) = (letters_of(value, collation)?, letters_of(pattern, collation)?);
     let pieces = pieces(&pattern, escape, key);
     let text: Vec<Vec<u8>> = text.chars().map(key).collect();
-    Ok(SqlValue::truth(matches(&text, &pieces)))
+    Ok(SqlValue::truth(matches(&text, &pieces, |wanted, letter| wanted == letter)))
 }
 
 /// The characters of a text in this collation. In the binary collation each byte is one.
@@ -232,10 +270,14 @@ pub(super) fn is_like(text: &str, pattern: &str) -> bool {
     let collation = Collation::UTF8MB4_BIN;
     let key = |letter: char| collation::letter_key(letter, collation);
     let text: Vec<Vec<u8>> = text.chars().map(key).collect();
-    matches(&text, &pieces(pattern, Some('\\'), key))
+    matches(&text, &pieces(pattern, Some('\\'), key), |wanted, letter| wanted == letter)
 }
 
-fn pieces(pattern: &str, escape: Option<char>, key: impl Fn(char) -> Vec<u8>) -> Vec<Piece> {
+fn pieces<L: PartialEq>(
+    pattern: &str,
+    escape: Option<char>,
+    key: impl Fn(char) -> L,
+) -> Vec<Piece<L>> {
     let mut pieces = Vec::new();
     let mut letters = pattern.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -254,7 +296,7 @@ fn pieces(pattern: &str, escape: Option<char>, key: impl Fn(char) -> Vec<u8>) ->
 }
 
 /// Matches with backtracking: on a mismatch the last `%` takes one more character.
-fn matches(text: &[Vec<u8>], pieces: &[Piece]) -> bool {
+fn matches<T, L>(text: &[T], pieces: &[Piece<L>], is_same: impl Fn(&L, &T) -> bool) -> bool {
     let (mut at, mut piece) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     loop {
@@ -266,7 +308,7 @@ fn matches(text: &[Vec<u8>], pieces: &[Piece]) -> bool {
                 continue;
             }
             (Some(Piece::AnyLetter), Some(_)) => true,
-            (Some(Piece::Letter(wanted)), Some(letter)) => wanted == letter,
+            (Some(Piece::Letter(wanted)), Some(letter)) => is_same(wanted, letter),
             _ => false,
         };
         if fits {

@@ -419,6 +419,33 @@ fn the_first_rows_of_derived_tables_and_of_parts_of_a_union_are_read() {
 }
 
 #[test]
+fn first_rows_keep_their_order_without_one_of_the_query_around_them() {
+    let mut fixture = events();
+    for template in [
+        "SELECT id, who, made FROM (SELECT id, who, made FROM shop.events ORDER BY who DESC, made, id DESC LIMIT @) e",
+        "WITH e AS (SELECT id, note, who FROM shop.events ORDER BY took DESC, id LIMIT @) \
+         SELECT UPPER(note) AS note, id FROM e WHERE who % 2 = 0",
+        "SELECT * FROM (SELECT id, n FROM shop.events WHERE y > 2005 ORDER BY n DESC, id LIMIT @, 90) e",
+        "SELECT e.who, e.many FROM (SELECT who, COUNT(*) AS many FROM shop.events GROUP BY who \
+         ORDER BY many DESC, who DESC LIMIT @) e",
+        "SELECT e.id, e.note FROM (SELECT o.id, p.note FROM shop.events o JOIN shop.events p ON p.id = o.who \
+         ORDER BY o.note DESC, o.id LIMIT @) e",
+    ] {
+        fixture.kept_for(template, &["30", "1", "5", "100"], true);
+        fixture.agrees(&template.replace('@', "0"));
+    }
+    // LIMIT of the query around, and joins with subqueries, are not the order's.
+    for template in [
+        "SELECT id FROM (SELECT id FROM shop.events ORDER BY who DESC, made, id LIMIT @) e LIMIT 7",
+        "SELECT id FROM (SELECT id, who FROM shop.events ORDER BY who DESC, made, id LIMIT @) e \
+         WHERE who IN (SELECT id FROM shop.events WHERE y > 2005)",
+        "SELECT * FROM (SELECT id FROM (SELECT id FROM shop.events ORDER BY who DESC, made, id LIMIT @) e LIMIT 3) f",
+    ] {
+        texts(template, &["30", "1", "5", "100", "0"]).iter().for_each(|text| fixture.agrees(text));
+    }
+}
+
+#[test]
 fn groups_are_read_in_their_order_alone() {
     let mut fixture = events();
     fixture.run("CREATE TABLE shop.lines (id INT PRIMARY KEY, of INT, n INT, KEY (of))");
