@@ -118,7 +118,7 @@ fn statement(random: &mut Random) -> String {
 
 #[test]
 fn joins_in_any_order_return_the_rows_of_the_written_order() {
-    for seed in 1..=6_u64 {
+    for seed in 1..=3_u64 {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut fixture = tables(&mut random);
         let (mut found, mut reordered) = (0, 0);

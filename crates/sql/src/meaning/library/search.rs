@@ -210,7 +210,7 @@ struct AsciiPattern {
 }
 
 impl AsciiPattern {
-    fn new(pattern: &str, escape: Option<char>, letters: &AsciiLetters) -> Self {
+    fn new(pattern: &str, escape: Option<char>, letters: &collation::AsciiLetters) -> Self {
         let number = |letter| u8::try_from(letter).ok().and_then(|letter| letters.number(letter));
         let is_ascii = pattern.chars().all(|letter| number(letter).is_some());
         let pieces =
@@ -219,7 +219,7 @@ impl AsciiPattern {
     }
 
     /// Whether a text matches; `None` if it or the pattern has other letters.
-    fn matches(&self, text: &str, letters: &AsciiLetters) -> Option<bool> {
+    fn matches(&self, text: &str, letters: &collation::AsciiLetters) -> Option<bool> {
         let pieces = self.pieces.as_deref()?;
         let is_ascii = text.bytes().all(|letter| letters.number(letter).is_some());
         let is_same = |wanted: &u8, letter: &u8| letters.number(*letter) == Some(*wanted);

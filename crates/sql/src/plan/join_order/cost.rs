@@ -1,6 +1,6 @@
 //! What an order of joins costs, in rows read.
 
-use super::relation::Relations;
+use super::inputs::JoinInputs;
 
 /// What the look-up of a key costs, compared with reading a row of a scan.
 const OF_LOOKUP: f64 = 4.0;
@@ -15,7 +15,7 @@ const OF_CONDITION: f64 = 0.5;
 
 /// The costs of the orders of some relations.
 pub(super) struct Costs<'r> {
-    relations: &'r Relations,
+    relations: &'r JoinInputs,
     /// With more keys of the joined relations, a further one is read whole.
     most_keys: f64,
 }
@@ -28,7 +28,7 @@ struct Step {
 }
 
 impl<'r> Costs<'r> {
-    pub(super) fn new(relations: &'r Relations, most_keys: usize) -> Self {
+    pub(super) fn new(relations: &'r JoinInputs, most_keys: usize) -> Self {
         Self { relations, most_keys: most_keys as f64 }
     }
 

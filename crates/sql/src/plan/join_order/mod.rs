@@ -10,7 +10,7 @@
 //! the order of the statement.
 
 mod cost;
-mod relation;
+mod inputs;
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use datafusion::{
 
 use self::{
     cost::Costs,
-    relation::{EqualValues, Relation, Relations},
+    inputs::{EqualValues, JoinInput, JoinInputs},
 };
 use crate::nodes::TreeNode;
 
@@ -68,6 +68,10 @@ impl OptimizerRule for JoinOrder {
 
 /// The plan with its joins in the best order.
 fn ordered(plan: LogicalPlan, options: &ConfigOptions) -> Result<Transformed<LogicalPlan>> {
+    // Each round of a recursion has few rows, of which nothing is known yet. Its joins begin with them as written.
+    if matches!(plan, LogicalPlan::RecursiveQuery(_)) {
+        return Ok(Transformed::no(plan));
+    }
     if !is_inner(&plan) {
         return plan.map_children(|child| ordered(child, options));
     }
@@ -122,7 +126,7 @@ impl Joins {
     }
 
     /// What their order depends on; `None` if it must stay.
-    fn relations(&self, options: &ConfigOptions) -> Result<Option<Relations>> {
+    fn relations(&self, options: &ConfigOptions) -> Result<Option<JoinInputs>> {
         if !(FEWEST..=MOST).contains(&self.inputs.len())
             || self.conditions.iter().any(Expr::is_volatile)
         {
@@ -135,9 +139,9 @@ impl Joins {
                 return Ok(None);
             }
         }
-        let made = self.inputs.iter().map(|input| Relation::of(input, options));
+        let made = self.inputs.iter().map(|input| JoinInput::of(input, options));
         let relations = made.collect::<Result<Vec<_>>>()?;
-        Ok(Relations::new(relations, &self.equalities, &self.conditions))
+        Ok(JoinInputs::new(relations, &self.equalities, &self.conditions))
     }
 }
 
@@ -146,22 +150,21 @@ fn with_inputs(
     plan: LogicalPlan,
     inputs: &mut dyn Iterator<Item = LogicalPlan>,
 ) -> Result<LogicalPlan> {
-    match plan {
-        LogicalPlan::Join(join) if is_inner(&LogicalPlan::Join(join.clone())) => {
-            let left = with_inputs(Arc::unwrap_or_clone(join.left), inputs)?;
-            let right = with_inputs(Arc::unwrap_or_clone(join.right), inputs)?;
-            let (left, right) = (Arc::new(left), Arc::new(right));
-            Ok(LogicalPlan::Join(Join { left, right, ..join }))
-        }
-        other => Ok(inputs.next().unwrap_or(other)),
+    if !is_inner(&plan) {
+        return Ok(inputs.next().unwrap_or(plan));
     }
+    let LogicalPlan::Join(join) = plan else { return Ok(plan) };
+    let left = with_inputs(Arc::unwrap_or_clone(join.left), inputs)?;
+    let right = with_inputs(Arc::unwrap_or_clone(join.right), inputs)?;
+    let (left, right) = (Arc::new(left), Arc::new(right));
+    Ok(LogicalPlan::Join(Join { left, right, ..join }))
 }
 
 /// The joins in this order, with the columns of the old plan.
 fn rebuilt(
     plan: &LogicalPlan,
     inputs: Vec<LogicalPlan>,
-    relations: &Relations,
+    relations: &JoinInputs,
     order: &[usize],
 ) -> Result<LogicalPlan> {
     let mut inputs: Vec<Option<LogicalPlan>> = inputs.into_iter().map(Some).collect();

@@ -20,7 +20,7 @@ const ROWS_OF_GROUP: f64 = 4.0;
 const ROWS_OF_VALUE: f64 = 10.0;
 
 /// An input of joins.
-pub(super) struct Relation {
+pub(super) struct JoinInput {
     schema: DFSchemaRef,
     /// The estimated number of rows.
     pub rows: f64,
@@ -49,20 +49,20 @@ pub(super) struct EqualValues {
 }
 
 /// A condition on several relations.
-pub(super) struct Condition {
+pub(super) struct InputCondition {
     pub expr: Expr,
     /// The relations that it reads, a bit for each.
     pub reads: u64,
 }
 
 /// The inputs of joins and the conditions of these.
-pub(super) struct Relations {
-    pub inputs: Vec<Relation>,
+pub(super) struct JoinInputs {
+    pub inputs: Vec<JoinInput>,
     pub equal: Vec<EqualValues>,
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<InputCondition>,
 }
 
-impl Relation {
+impl JoinInput {
     pub(super) fn of(plan: &LogicalPlan, options: &ConfigOptions) -> Result<Self> {
         let rows = rows_of(plan, options)?;
         let table = scan_of(plan);
@@ -95,10 +95,10 @@ impl Relation {
     }
 }
 
-impl Relations {
+impl JoinInputs {
     /// The inputs with the conditions of their joins; `None` if a condition reads something else.
     pub(super) fn new(
-        inputs: Vec<Relation>,
+        inputs: Vec<JoinInput>,
         equalities: &[(Expr, Expr)],
         conditions: &[Expr],
     ) -> Option<Self> {
@@ -139,7 +139,7 @@ impl Relations {
 
     fn add_condition(&mut self, expr: Expr) -> Option<()> {
         let reads = self.reads(&expr)?;
-        self.conditions.push(Condition { expr, reads });
+        self.conditions.push(InputCondition { expr, reads });
         Some(())
     }
 
