@@ -132,7 +132,8 @@ impl ResolvedQuery {
         if catalog.is_in_turn() || inherited_order != InheritedOrder::None {
             planner.keep_orders();
         }
-        if is_straight {
+        // Variables are assigned in the order of rows. Views have STRAIGHT_JOIN too.
+        if is_straight || catalog.is_in_turn() || has_straight_joins(&query) {
             planner.keep_join_order();
         }
         let planner = Arc::new(planner);

@@ -4,7 +4,7 @@
 use datafusion::{
     common::{NullEquality, tree_node::Transformed},
     error::Result,
-    logical_expr::LogicalPlan,
+    logical_expr::{Expr, LogicalPlan},
     optimizer::{OptimizerConfig, OptimizerRule, eliminate_cross_join::EliminateCrossJoin},
 };
 
@@ -13,7 +13,8 @@ use crate::nodes::TreeNode;
 /// The name of the rule that it replaces.
 pub(super) const REPLACED: &str = "eliminate_cross_join";
 
-/// The rule, for plans without `<=>`.
+/// The rule, for plans without `<=>`, and without equalities that compute one side from several tables: it loses those where
+/// it joins these tables at different places.
 #[derive(Debug)]
 pub(super) struct CrossJoins(EliminateCrossJoin);
 
@@ -37,13 +38,22 @@ impl OptimizerRule for CrossJoins {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        let is_null_safe = |node: &LogicalPlan| {
-            Ok(matches!(node, LogicalPlan::Join(join)
-                if join.null_equality == NullEquality::NullEqualsNull))
+        let stays = |node: &LogicalPlan| {
+            let LogicalPlan::Join(join) = node else { return Ok(false) };
+            let mut compared = join.on.iter().flat_map(|(left, right)| [left, right]);
+            Ok(join.null_equality == NullEquality::NullEqualsNull || compared.any(reads_several))
         };
-        match plan.exists(is_null_safe)? {
+        match plan.exists(stays)? {
             true => Ok(Transformed::no(plan)),
             false => self.0.rewrite(plan, config),
         }
     }
+}
+
+/// Whether an expression has columns of several tables.
+fn reads_several(expr: &Expr) -> bool {
+    let columns = expr.column_refs();
+    let mut relations = columns.iter().map(|column| &column.relation);
+    let first = relations.next();
+    relations.any(|relation| Some(relation) != first)
 }

@@ -48,7 +48,8 @@ impl Planner {
 
     /// Keeps joins in the order in which the statement names tables.
     pub(crate) fn keep_join_order(&mut self) {
-        self.state.config_mut().options_mut().optimizer.join_reordering = false;
+        self.context.keeps_join_order = true;
+        self.state.config_mut().options_mut().extensions.insert(self.context.clone());
     }
 
     /// The plan of a query, not optimised.

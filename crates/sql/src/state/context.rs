@@ -151,6 +151,10 @@ pub(crate) struct Context {
     pub nested_planning: Option<&'static PlanState>,
     /// Whether the plan will be kept for further runs.
     pub is_kept: bool,
+    /// Whether tables are joined in the order in which the statement names them.
+    pub keeps_join_order: bool,
+    /// What plans of the statement estimate of tables and conditions, by hashes: each is counted once.
+    pub estimates: Arc<Mutex<FxHashMap<u64, f64>>>,
     /// The values of a kept plan's constants in this run, by their numbers.
     pub settled: Arc<[ScalarValue]>,
     /// For the correlated subqueries of a kept plan, the values they read of the outer row.
@@ -278,6 +282,8 @@ impl Context {
             max_batch_bytes: session.shared.settings.max_query_memory_bytes,
             planning: Planning::default(),
             nested_planning: None,
+            keeps_join_order: false,
+            estimates: Arc::default(),
             is_kept: false,
             settled: Arc::default(),
             outer_row: Vec::new(),

@@ -1,5 +1,7 @@
 //! The inputs of joins, what is known of their rows, and the conditions between them.
 
+use std::hash::BuildHasher;
+
 use datafusion::{
     common::{Column, DFSchemaRef, ScalarValue, config::ConfigOptions},
     datasource::source_as_provider,
@@ -8,8 +10,9 @@ use datafusion::{
         Distinct, Expr, JoinType, LogicalPlan, TableScan, expr_rewriter::unnormalize_cols,
     },
 };
+use rustc_hash::FxBuildHasher;
 
-use crate::scan::EngineTable;
+use crate::{scan::EngineTable, state::Context};
 
 /// Rows of an input of which nothing is known.
 const UNKNOWN_ROWS: f64 = 1_000.0;
@@ -108,7 +111,8 @@ impl JoinInputs {
                 (Some(left_of), Some(right_of)) => {
                     made.add_equal((left, left_of), (right, right_of))
                 }
-                _ => made.add_condition(left.clone().eq(right.clone()))?,
+                // DataFusion finds such joins again, and loses the equality where it takes their inputs apart.
+                _ => return None,
             }
         }
         for condition in conditions {
@@ -195,6 +199,22 @@ fn with_table<T>(scan: &TableScan, read: impl FnOnce(&EngineTable) -> T) -> Opti
     any.downcast_ref::<EngineTable>().map(read)
 }
 
+/// The estimated rows of a scan, which are counted once for a statement.
+fn counted(scan: &TableScan, table: &EngineTable, options: &ConfigOptions) -> Result<f64> {
+    let key = FxBuildHasher.hash_one((&scan.table_name, &scan.filters));
+    let estimates = Context::of_options(options).map(|context| &context.estimates);
+    let known = estimates.and_then(|known| known.lock().get(&key).copied());
+    if let Some(rows) = known {
+        return Ok(rows);
+    }
+    let conditions = unnormalize_cols(scan.filters.iter().cloned());
+    let rows = table.estimated_rows(&conditions, options)? as f64;
+    if let Some(estimates) = estimates {
+        estimates.lock().insert(key, rows);
+    }
+    Ok(rows)
+}
+
 /// The only key of the groups that a plan returns.
 fn only_key(plan: &LogicalPlan) -> Option<Column> {
     match plan {
@@ -213,9 +233,8 @@ fn rows_of(plan: &LogicalPlan, options: &ConfigOptions) -> Result<f64> {
     let of = |plan: &LogicalPlan| rows_of(plan, options);
     Ok(match plan {
         LogicalPlan::TableScan(scan) => {
-            let conditions = unnormalize_cols(scan.filters.iter().cloned());
-            let counted = with_table(scan, |table| table.estimated_rows(&conditions, options));
-            counted.transpose()?.map_or(UNKNOWN_ROWS, |rows| rows as f64)
+            let counted = with_table(scan, |table| counted(scan, table, options));
+            counted.transpose()?.unwrap_or(UNKNOWN_ROWS)
         }
         LogicalPlan::Filter(filter) => of(&filter.input)? * OF_CONDITION,
         LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() => 1.0,

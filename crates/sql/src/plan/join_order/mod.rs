@@ -28,7 +28,7 @@ use self::{
     cost::Costs,
     inputs::{EqualValues, JoinInput, JoinInputs},
 };
-use crate::nodes::TreeNode;
+use crate::{nodes::TreeNode, state::Context};
 
 /// The name of the rule behind which it runs: conditions are at their tables, and no projections between the joins.
 pub(super) const BEHIND: &str = "push_down_filter";
@@ -59,10 +59,9 @@ impl OptimizerRule for JoinOrder {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let options = config.options();
-        // Variables are assigned in the order of rows.
-        let is_free = options.optimizer.join_reordering
-            && options.sql_parser.enable_subquery_sort_elimination;
-        if is_free { ordered(plan, &options) } else { Ok(Transformed::no(plan)) }
+        let keeps_order =
+            Context::of_options(&options).is_some_and(|context| context.keeps_join_order);
+        if keeps_order { Ok(Transformed::no(plan)) } else { ordered(plan, &options) }
     }
 }
 
@@ -127,8 +126,9 @@ impl Joins {
 
     /// What their order depends on; `None` if it must stay.
     fn relations(&self, options: &ConfigOptions) -> Result<Option<JoinInputs>> {
+        let equal = self.equalities.iter().flat_map(|(left, right)| [left, right]);
         if !(FEWEST..=MOST).contains(&self.inputs.len())
-            || self.conditions.iter().any(Expr::is_volatile)
+            || self.conditions.iter().chain(equal).any(Expr::is_volatile)
         {
             return Ok(None);
         }
