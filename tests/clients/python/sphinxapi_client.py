@@ -15,6 +15,8 @@ port = int(sys.argv[1])
 def client():
     made = api.SphinxClient()
     made.SetServer("127.0.0.1", port)
+    # It waits for a second, which is too short on a busy machine.
+    made.SetConnectTimeout(60.0)
     made.SetMatchMode(api.SPH_MATCH_EXTENDED2)
     return made
 
