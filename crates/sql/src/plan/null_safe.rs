@@ -1,5 +1,5 @@
-//! Keeps `<=>` apart from `=` when joins are put into another order. DataFusion's rule takes the equality of one join of a
-//! tree for that of all others: NULLs would match under `=` too.
+//! Keeps `<=>` apart from `=`, and equalities of several tables whole, when joins are put into another order.
+//! DataFusion's rule takes the equality of one join of a tree for that of all others: NULLs would match under `=` too.
 
 use datafusion::{
     common::{NullEquality, tree_node::Transformed},
@@ -13,8 +13,8 @@ use crate::nodes::TreeNode;
 /// The name of the rule that it replaces.
 pub(super) const REPLACED: &str = "eliminate_cross_join";
 
-/// The rule, for plans without `<=>`, and without equalities that compute one side from several tables: it loses those where
-/// it joins these tables at different places.
+/// The rule, for plans without `<=>`, and without equalities that compute one side from several tables: it loses those
+/// where it joins these tables at different places.
 #[derive(Debug)]
 pub(super) struct CrossJoins(EliminateCrossJoin);
 

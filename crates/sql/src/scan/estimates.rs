@@ -5,14 +5,6 @@ use datafusion::{common::config::ConfigOptions, error::Result, logical_expr::Exp
 use super::EngineTable;
 use crate::catalog::{Key, KeyPart};
 
-/// The distinct values of a column.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DistinctValues {
-    pub count: usize,
-    /// Whether an index finds the rows of a value.
-    pub is_indexed: bool,
-}
-
 impl EngineTable {
     /// The estimated number of rows that satisfy conditions, whose columns are not qualified. Cost: as that of counting
     /// what indexes answer.
@@ -25,27 +17,21 @@ impl EngineTable {
         Ok(scan.rows.get_value().copied().unwrap_or(self.rows))
     }
 
-    /// The estimated number of rows of the table.
-    pub(crate) fn estimated_size(&self) -> usize {
-        self.rows
-    }
-
-    /// The estimated distinct values of a column; `None` if no index begins with it.
-    pub(crate) fn distinct_values(&self, column: &str) -> Option<DistinctValues> {
+    /// The estimated number of distinct values of a column; `None` if no index begins with it.
+    pub(crate) fn distinct_values(&self, column: &str) -> Option<usize> {
         let begins = |key: &&Key| {
             let first = key.parts.first().and_then(KeyPart::column);
             first.is_some_and(|first| first.eq_ignore_ascii_case(column))
         };
-        let of = |count| Some(DistinctValues { count, is_indexed: true });
         let mut keys = self.table.keys.iter().filter(begins);
         if keys.clone().any(|key| key.parts.len() == 1 && self.table.is_unique(key)) {
-            return of(self.rows);
+            return Some(self.rows);
         }
         let index = keys.find_map(|key| self.table.index_of(key))?.0;
         if self.engine_name.is_empty() || self.reader.has_remote_parts(&self.engine_name) {
             return None;
         }
         let found = self.reader.distinct(&self.engine_name, index, 1).ok()??;
-        of(usize::try_from(found).unwrap_or(usize::MAX))
+        Some(usize::try_from(found).unwrap_or(usize::MAX))
     }
 }

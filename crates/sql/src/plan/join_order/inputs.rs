@@ -29,7 +29,7 @@ pub(super) struct JoinInput {
     pub rows: f64,
     /// The number of rows of its table, if it is one.
     pub table_rows: f64,
-    /// The distinct values of its columns; `None` for a relation that is no table.
+    /// Its scan, if it is a table.
     table: Option<TableScan>,
     /// The only key of its groups.
     group: Option<Column>,
@@ -69,7 +69,7 @@ impl JoinInput {
     pub(super) fn of(plan: &LogicalPlan, options: &ConfigOptions) -> Result<Self> {
         let rows = rows_of(plan, options)?;
         let table = scan_of(plan);
-        let size = table.and_then(|scan| with_table(scan, |table| table.estimated_size() as f64));
+        let size = table.and_then(|scan| with_table(scan, |table| table.rows() as f64));
         Ok(Self {
             schema: plan.schema().clone(),
             rows,
@@ -92,7 +92,7 @@ impl JoinInput {
         let found = self.table.as_ref();
         let found = found.and_then(|scan| with_table(scan, |it| it.distinct_values(&column.name)));
         match found.flatten() {
-            Some(values) => (values.count as f64, values.is_indexed),
+            Some(count) => (count as f64, true),
             None => ((self.table_rows / ROWS_OF_VALUE).max(1.0), false),
         }
     }
